@@ -1,0 +1,44 @@
+# Everything runs in .venv, which is made on first use and renewed when setup.py changes.
+PYTHON ?= python3
+ARGS   ?=
+
+BIN   := .venv/bin
+READY := .venv/.ready
+
+# $(call need,shell test,what to say when it fails): stops with one line.
+need = $(if $(shell $(1) >/dev/null 2>&1 && echo yes),,$(error $(2)))
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test bench lint clean
+
+help:  ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-6s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: $(READY)  ## a guided tour; ARGS="…" goes to robodyn
+	$(BIN)/robodyn tour $(ARGS)
+
+test: lint  ## lint, then all tests; ARGS="…" goes to pytest
+	@echo "compiling the kernels: up to a minute the first time"
+	$(BIN)/python -c "import robodyn_ros as rd; rd.warmup(rd.robots.planar_2r())"
+	ROS_PYTHON_CHECK_FIELDS=1 $(BIN)/python -m pytest -n 2 $(ARGS)
+
+bench: $(READY)  ## timings as ratios; ARGS="…" goes to the benchmark
+	$(BIN)/python benchmark/dynamics.py $(ARGS)
+
+lint: $(READY)  ## ruff check, ruff format, mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+clean:  ## remove .venv, builds and caches
+	rm -rf .venv build dist install log *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(READY): setup.py
+	$(call need,command -v $(PYTHON),python3 is missing: sudo apt install python3 python3-venv)
+	$(call need,$(PYTHON) -c 'import sys; assert sys.version_info[1] >= 10',$(PYTHON) is older than 3.10: install a newer one and say make PYTHON=python3.12)
+	$(call need,$(PYTHON) -c 'import venv; import ensurepip',python3-venv is missing: sudo apt install python3-venv)
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@echo "installing robodyn_ros and its tools into .venv: a few minutes the first time"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test]'
+	@touch $@

@@ -1,0 +1,123 @@
+"""How the public functions call their kernels: one state at full speed, anything else with care.
+
+A kernel takes the model's block, then flat arrays that hold one or many states, then its outputs.
+It returns 0, or 1 if the arrays do not fit or hold a number that is not finite; only then is the
+question asked what exactly was wrong. So a good call pays almost nothing for being checked.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from ..errors import ArgumentError
+from ..model.robot import RobotModel
+from .vector import COMPILE
+
+Array = npt.NDArray[np.float64]
+ArrayLike = npt.ArrayLike
+Kernel = Callable[..., int]
+
+
+def explain(model: RobotModel, **arguments: Any) -> NoReturn:
+    """Say what is wrong with the arguments of a call that a kernel refused."""
+    for name, value in arguments.items():
+        _states(model, name, value)
+    raise ArgumentError(
+        f"the result is not finite: one of {', '.join(arguments)} is too large for robot "
+        f"'{model.name}'"
+    )
+
+
+def _states(model: RobotModel, name: str, value: Any) -> Array:
+    """`value` as a finite (n,) or (T, n) array, or the error that names it."""
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ArgumentError(f"{name} must be numbers, got {value!r}") from None
+    if array.ndim not in (1, 2) or array.shape[-1] != model.n:
+        raise ArgumentError(
+            f"{name} must have shape ({model.n},) or (T, {model.n}) for robot '{model.name}', "
+            f"got {array.shape}"
+        )
+    if not np.isfinite(array).all():
+        where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+        sample = f" in sample {where[0]}" if array.ndim == 2 else ""
+        raise ArgumentError(
+            f"{name} of joint '{model.joint_names[where[-1]]}'{sample} is {array[where]}; "
+            "it must be finite"
+        )
+    return array
+
+
+def evaluate(
+    kernel: Kernel,
+    model: RobotModel,
+    block: Array,
+    arguments: dict[str, Any],
+    shapes: Sequence[tuple[int, ...]],
+    constants: tuple[Any, ...] = (),
+    threads: int = 1,
+) -> list[Array]:
+    """Run a kernel on lists, integers, strided arrays or batches; one output per shape.
+
+    `shapes` are those of the outputs for a single state; a batch of T gets (T, *shape).
+    """
+    states = {name: _states(model, name, value) for name, value in arguments.items()}
+    counts = {array.shape[0] for array in states.values() if array.ndim == 2}
+    if len(counts) > 1:
+        given = ", ".join(f"{name} {array.shape}" for name, array in states.items())
+        raise ArgumentError(f"batches must have the same number of samples, got {given}")
+    T = counts.pop() if counts else 1
+    inputs = [np.require(np.broadcast_to(x, (T, model.n)), requirements="CW") for x in states.values()]
+    outputs = [np.zeros((T, *shape)) for shape in shapes]
+
+    def run(call: Kernel, rows: slice) -> int:
+        if rows.start == rows.stop:
+            return 0
+        flat_in = [x[rows].reshape(-1) for x in inputs]
+        # A matrix per state arrives as one tall matrix, anything else as one flat vector.
+        flat_out = [
+            y[rows].reshape(-1, y.shape[-1]) if y.ndim == 3 else y[rows].reshape(-1)
+            for y in outputs
+        ]
+        # A copy, because the block holds the work space and the kernel may run unlocked.
+        return call(block.copy(), *flat_in, *constants, *flat_out)
+
+    if threads == 1 or threads >= T:
+        failed = run(kernel, slice(0, T))
+    else:
+        unlocked = without_lock(kernel)
+        edges = np.linspace(0, T, threads + 1).astype(int)
+        chunks = [slice(a, b) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+        with ThreadPoolExecutor(threads) as pool:
+            failed = any(list(pool.map(lambda rows: run(unlocked, rows), chunks)))
+    if failed:
+        explain(model, **arguments)
+    return [y if counts_batch(states) else y[0] for y in outputs]
+
+
+def counts_batch(states: dict[str, Array]) -> bool:
+    """Whether any argument came as a batch."""
+    return any(array.ndim == 2 for array in states.values())
+
+
+@cache
+def without_lock(kernel: Any) -> Kernel:
+    """The same kernel compiled to let other threads run; asked for, because each call pays for it.
+
+    It gets a name of its own, or the compiler's cache on disk would take one for the other.
+    """
+    function = kernel.py_func
+    code = function.__code__.replace(co_name=function.__name__ + "_without_lock")
+    twin = types.FunctionType(code, function.__globals__, code.co_name)
+    twin.__qualname__ = code.co_name
+    twin.__module__ = function.__module__
+    return njit(kernel.signatures[0], nogil=True, **COMPILE)(twin)

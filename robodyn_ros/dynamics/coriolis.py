@@ -1,0 +1,265 @@
+"""C*(q, qd) whole, with M and g, in one sweep over composite bodies.
+
+NE* gives C* column by column in N sweeps. Written for a single body, both valid variants move its
+centre of mass alike and differ only in the torque about it. With S_j = (z_j at its place) the
+motion of joint j, its rate Sdot_j, and w the body's angular velocity, column j of C* is the wrench
+
+    force   P(Sdot_j) + z_j x P            torque   L(Sdot_j) + H z_j
+
+with P(.), L(.) the momenta of a composite body under a motion, P its linear momentum, and H summed
+over its bodies, about the reference point,
+
+    H = G + (c . m v_c) 1 - m v_c c^T,     G = [w x] I                    in variant 1110,
+                                           G = ([w x] I)^T - [I w x]      in variant 0001.
+
+Their mean is the Christoffel matrix: it is the symmetric half of the bilinear form c(q, qd), and
+the variants are each other with the two velocities exchanged. For prismatic joints z_j = 0 here.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..model import block as at
+from ..model.robot import RobotModel
+from .call import Array, ArrayLike, evaluate, explain
+from .inertia import along_joint, h_, J_, shift_inertia, unit_momentum
+from .kinematics import R_, o_, place_base, place_body
+from .ne_star import coriolis_matrix_by_columns
+from .vector import (
+    ZERO,
+    U,
+    U1,
+    accumulate3,
+    accumulate6,
+    accumulate9,
+    add,
+    add6,
+    add9,
+    all_finite,
+    column_z,
+    congruence,
+    cross,
+    dot,
+    index,
+    inline,
+    kernel,
+    load3,
+    load6,
+    load9,
+    matvec,
+    matvec_t,
+    samples,
+    scale,
+    store3,
+    store6,
+    store9,
+    sub,
+    symvec,
+)
+
+# Work space of a body's row, after the composite's first moment and inertia
+w_, v_, P_ = (J_ + U(k) for k in (6, 9, 12))
+H_ = J_ + U(15)
+sigma_, nu_ = J_ + U(24), J_ + U(27)  # Sdot of the joint: angular part, and linear at its origin
+
+FACTORIZATIONS = {"0001": 0, "1110": 1, "christoffel": 2}
+
+
+@inline
+def _shift_H(P, r):
+    """What H grows by when its reference point moves by -r: (r . P) 1 - P r^T."""
+    d = dot(r, P)
+    return (
+        d - P[0] * r[0],
+        -P[0] * r[1],
+        -P[0] * r[2],
+        -P[1] * r[0],
+        d - P[1] * r[1],
+        -P[1] * r[2],
+        -P[2] * r[0],
+        -P[2] * r[1],
+        d - P[2] * r[2],
+    )
+
+
+@inline
+def _gyroscopic(w, S, factorization):
+    """G: the torque about a centre of mass per unit rate, in one of the three factorizations."""
+    x = cross(w, (S[0], S[1], S[2]))
+    y = cross(w, (S[1], S[3], S[4]))
+    z = cross(w, (S[2], S[4], S[5]))
+    if factorization == 1:
+        return x[0], y[0], z[0], x[1], y[1], z[1], x[2], y[2], z[2]  # [w x] I, columns x, y, z
+    k = symvec(S, w)
+    if factorization == 0:
+        return (
+            x[0],
+            x[1] + k[2],
+            x[2] - k[1],
+            y[0] - k[2],
+            y[1],
+            y[2] + k[0],
+            z[0] + k[1],
+            z[1] - k[0],
+            z[2],
+        )
+    k = scale(0.5, k)
+    a, b, c = 0.5 * (x[1] + y[0]), 0.5 * (x[2] + z[0]), 0.5 * (y[2] + z[1])
+    return x[0], a + k[2], b - k[1], a - k[2], y[1], c + k[0], b + k[1], c - k[0], z[2]
+
+
+@kernel(
+    "int64(float64[::1], float64[::1], float64[::1], int64,"
+    " float64[:, ::1], float64[:, ::1], float64[::1])"
+)
+def _equations_of_motion(block, q, qd, factorization, M, C, g):
+    bodies, n = index(block[at.BODIES]), index(block[at.COORDINATES])
+    T = samples(n, U(q.size))
+    if T == 0 or qd.size != q.size or g.size != q.size:
+        return 1
+    if M.size != q.size * n or C.size != M.size or not (all_finite(q) and all_finite(qd)):
+        return 1
+    rotors = index(block[at.ROTORS])
+    base = at.HEADER
+    field = load3(block, at.GRAVITY)
+    place_base(block)
+    store3(block, base + w_, ZERO)
+    store3(block, base + v_, ZERO)
+    M[:] = 0.0
+    C[:] = 0.0
+    g[:] = 0.0
+
+    for t in range(T):
+        s = t * n
+        for k in range(n):
+            M[s + k, k] = block[rotors + k]
+
+        for i in range(bodies):
+            b = base + (i + U1) * at.ROW
+            p = index(block[b + at.PARENT])
+            k = s + index(block[b + at.COORDINATE])
+            ratio = block[b + at.RATIO]
+            R, o = place_body(block, b, p, ratio * q[k] + block[b + at.OFFSET])
+            z = scale(ratio, column_z(R))  # the joint's motion per unit of its coordinate
+            w = load3(block, p + w_)
+            v = add(load3(block, p + v_), cross(w, sub(o, load3(block, p + o_))))
+            if block[b + at.PRISMATIC] == 0.0:
+                store3(block, b + sigma_, cross(w, z))
+                store3(block, b + nu_, cross(v, z))
+                w = add(w, scale(qd[k], z))
+            else:
+                store3(block, b + sigma_, ZERO)
+                store3(block, b + nu_, cross(w, z))
+                v = add(v, scale(qd[k], z))
+            m = block[b + at.MASS]
+            c = matvec(R, load3(block, b + at.CENTRE))
+            h = scale(m, c)
+            inertia = congruence(R, load6(block, b + at.INERTIA_C))
+            P = add(scale(m, v), cross(w, h))
+            store3(block, b + w_, w)
+            store3(block, b + v_, v)
+            store3(block, b + h_, h)
+            store6(block, b + J_, add6(inertia, shift_inertia(m, ZERO, c)))
+            store3(block, b + P_, P)
+            store9(block, b + H_, add9(_gyroscopic(w, inertia, factorization), _shift_H(P, c)))
+
+        for j in range(bodies):
+            b = base + (bodies - j) * at.ROW
+            p = index(block[b + at.PARENT])
+            k = index(block[b + at.COORDINATE])
+            o, h, J = load3(block, b + o_), load3(block, b + h_), load6(block, b + J_)
+            m, P, H = block[b + at.MASS_BEYOND], load3(block, b + P_), load9(block, b + H_)
+            z = scale(block[b + at.RATIO], column_z(load9(block, b + R_)))
+            sigma, nu = load3(block, b + sigma_), load3(block, b + nu_)
+
+            # This joint's unit momentum, its column's wrench, and its row's share of H
+            f1, n1 = unit_momentum(block, b, z, h, J)
+            f2 = add(scale(m, nu), cross(sigma, h))
+            n2 = add(symvec(J, sigma), cross(h, nu))
+            if block[b + at.PRISMATIC] == 0.0:
+                f2 = add(f2, cross(z, P))
+                n2 = add(n2, matvec(H, z))
+                y = matvec_t(H, z)
+                g[s + k] -= dot(z, cross(h, field))
+            else:
+                y = cross(P, z)
+                g[s + k] -= m * dot(z, field)
+            M[s + k, k] += along_joint(block, b, z, f1, n1)
+            C[s + k, k] += along_joint(block, b, z, f2, n2)
+
+            # The parent carries this composite too
+            r = sub(o, load3(block, p + o_))
+            accumulate3(block, p + h_, add(h, scale(m, r)))
+            accumulate6(block, p + J_, add6(J, shift_inertia(m, h, r)))
+            accumulate3(block, p + P_, P)
+            accumulate9(block, p + H_, add9(H, _shift_H(P, r)))
+
+            # Pairs with the joints below
+            while p != base:
+                o_p = load3(block, p + o_)
+                r = sub(o, o_p)
+                o = o_p
+                n1 = add(n1, cross(r, f1))
+                n2 = add(n2, cross(r, f2))
+                z_p = scale(block[p + at.RATIO], column_z(load9(block, p + R_)))
+                k_p = index(block[p + at.COORDINATE])
+                value = along_joint(block, p, z_p, f1, n1)
+                M[s + k, k_p] += value
+                M[s + k_p, k] += value
+                C[s + k_p, k] += along_joint(block, p, z_p, f2, n2)
+                value = dot(f1, load3(block, p + nu_)) + dot(n1, load3(block, p + sigma_))
+                if block[p + at.PRISMATIC] == 0.0:
+                    value += dot(y, z_p)
+                C[s + k, k_p] += value
+                p = index(block[p + at.PARENT])
+    return 0 if np.isfinite(C.sum()) else 1
+
+
+def equations_of_motion(
+    model: RobotModel,
+    q: ArrayLike,
+    qd: ArrayLike,
+    *,
+    christoffel: bool = False,
+    variant: str = "0001",
+    threads: int = 1,
+) -> tuple[Array, Array, Array]:
+    """(M, C*, g) of M(q) qdd + C*(q, qd) qd + g(q) = tau, in one sweep.
+
+    `variant` is 0001 or 1110; both make Mdot - 2 C* skew-symmetric, as does the Christoffel one.
+    """
+    factorization = FACTORIZATIONS["christoffel" if christoffel else variant]
+    n = model.n
+    M, C, g = np.empty((n, n)), np.empty((n, n)), np.empty(n)
+    try:
+        failed = _equations_of_motion(model.block, q, qd, factorization, M, C, g)
+    except TypeError:
+        arguments, shapes = {"q": q, "qd": qd}, [(n, n), (n, n), (n,)]
+        constants = (factorization,)
+        many = evaluate(
+            _equations_of_motion, model, model.block, arguments, shapes, constants, threads
+        )
+        return many[0], many[1], many[2]
+    if failed:
+        explain(model, q=q, qd=qd)
+    return M, C, g
+
+
+def coriolis_matrix(
+    model: RobotModel,
+    q: ArrayLike,
+    qd: ArrayLike,
+    *,
+    christoffel: bool = False,
+    variant: str = "0001",
+    threads: int = 1,
+) -> Array:
+    """C*(q, qd), (n, n): the factorization of NE*, or the Christoffel one, with C qd = c(q, qd).
+
+    The valid variants come in one sweep, the fourteen others column by column.
+    """
+    if christoffel or variant in FACTORIZATIONS:
+        options = {"christoffel": christoffel, "variant": variant, "threads": threads}
+        return equations_of_motion(model, q, qd, **options)[1]
+    return coriolis_matrix_by_columns(model, q, qd, variant=variant)

@@ -1,0 +1,52 @@
+"""Kinetic and potential energy."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..model import block as at
+from ..model.robot import RobotModel
+from .call import Array, ArrayLike, evaluate, explain
+from .kinematics import R_, o_, place_base, place_bodies
+from .momentum import momentum_terms
+from .vector import U, U1, add, all_finite, dot, index, kernel, load3, load9, matvec, samples, scale
+
+
+@kernel("int64(float64[::1], float64[::1], float64[::1])")
+def _potential_energy(block, q, energy):
+    bodies, n = index(block[at.BODIES]), index(block[at.COORDINATES])
+    T = samples(n, U(q.size))
+    if T == 0 or energy.size != T or not all_finite(q):
+        return 1
+    field = load3(block, at.GRAVITY)
+    place_base(block)
+    for t in range(T):
+        place_bodies(block, q, t * n)
+        energy[t] = 0.0
+        for i in range(bodies):
+            b = at.HEADER + (i + U1) * at.ROW
+            moment = matvec(load9(block, b + R_), load3(block, b + at.MOMENT))
+            moment = add(moment, scale(block[b + at.MASS], load3(block, b + o_)))
+            energy[t] -= dot(field, moment)
+    return 0 if all_finite(energy) else 1
+
+
+def potential_energy(model: RobotModel, q: ArrayLike) -> Array:
+    """U(q) [J] in the field of gravity, 0 at the base's origin; (T,) for a batch.
+    [Khalil2019] (7.24).
+    """
+    energy = np.empty(1)
+    try:
+        failed = _potential_energy(model.block, q, energy)
+    except TypeError:
+        many = evaluate(_potential_energy, model, model.block, {"q": q}, [(1,)])[0]
+        return many[..., 0]
+    if failed:
+        explain(model, q=q)
+    return energy[0]
+
+
+def kinetic_energy(model: RobotModel, q: ArrayLike, qd: ArrayLike) -> Array:
+    """T(q, qd) = qd . p / 2 [J], rotors included; (T,) for a batch. [Khalil2019] (7.5)."""
+    p = momentum_terms(model, q, qd)[0]
+    return 0.5 * np.einsum("...i,...i->...", p, np.asarray(qd, dtype=np.float64))

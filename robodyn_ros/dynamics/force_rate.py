@@ -1,0 +1,213 @@
+"""tau and its time derivative in O(N): the algorithm of [GuarinoLoBianco2009].
+
+NE with one derivative more: angular jerk and jerk of the origins forward, force rates and torque
+rates backward. Misprints of the paper are put right: (17) takes the force, not its rate, in its
+third term, and (5), (8) take the third derivative of the joint's position. Written about the
+joint origins instead of the centres of mass, which leaves (7), (9) without work to do:
+
+    U = [wd x] + [w x][w x]                       a point's acceleration is a + U r
+    V = [wdd x] + 2 [wd x][w x] + [w x] U         its jerk is j + V r
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..model import block as at
+from ..model.robot import RobotModel
+from .call import Array, ArrayLike, evaluate, explain
+from .friction import friction_rate, friction_torque
+from .vector import (
+    ZERO,
+    U,
+    U1,
+    accumulate3,
+    add,
+    add9,
+    add_z,
+    all_finite,
+    column_z,
+    cross,
+    cross_z,
+    index,
+    inline,
+    kernel,
+    load3,
+    load6,
+    load9,
+    matvec,
+    matvec_t,
+    rate_matrix,
+    samples,
+    scale,
+    store3,
+    store9,
+    symvec,
+    turn_z,
+)
+
+# Work space of a body's row
+R_ = at.WORK
+r_, w_, wd_, wdd_, a_, j_ = (at.WORK + U(k) for k in (9, 12, 15, 18, 21, 24))
+f_, n_, fd_, nd_, rd_ = (at.WORK + U(k) for k in (27, 30, 33, 36, 39))
+U_, V_ = at.WORK + U(42), at.WORK + U(51)
+
+
+@inline
+def _jerk_matrix(wdd, wd, w, rates):
+    """V = [wdd x] + 2 [wd x][w x] + [w x] U."""
+    x = cross(w, (rates[0], rates[3], rates[6]))
+    y = cross(w, (rates[1], rates[4], rates[7]))
+    z = cross(w, (rates[2], rates[5], rates[8]))
+    first = rate_matrix(wdd, scale(2.0, wd), w)
+    return add9(first, (x[0], y[0], z[0], x[1], y[1], z[1], x[2], y[2], z[2]))
+
+
+@kernel(
+    "int64(float64[::1], float64[::1], float64[::1], float64[::1], float64[::1],"
+    " float64[::1], float64[::1])"
+)
+def _force_rate(block, q, qd, qdd, qddd, tau, tau_dot):
+    bodies, n = index(block[at.BODIES]), index(block[at.COORDINATES])
+    T = samples(n, U(q.size))
+    if T == 0 or qd.size != q.size or qdd.size != q.size or qddd.size != q.size:
+        return 1
+    if tau.size != q.size or tau_dot.size != q.size:
+        return 1
+    if not (all_finite(q) and all_finite(qd) and all_finite(qdd) and all_finite(qddd)):
+        return 1
+    rotors = index(block[at.ROTORS])
+    base = at.HEADER
+    store3(block, base + w_, ZERO)
+    store3(block, base + wd_, ZERO)
+    store3(block, base + wdd_, ZERO)
+    store3(block, base + a_, scale(-1.0, load3(block, at.GRAVITY)))
+    store3(block, base + j_, ZERO)
+    for k in range(U(9)):
+        block[base + U_ + k] = 0.0
+        block[base + V_ + k] = 0.0
+
+    for t in range(T):
+        s = t * n
+        for k in range(n):
+            tau[s + k] = block[rotors + k] * qdd[s + k]
+            tau_dot[s + k] = block[rotors + k] * qddd[s + k]
+
+        for i in range(bodies):
+            b = base + (i + U1) * at.ROW
+            p = index(block[b + at.PARENT])
+            k = s + index(block[b + at.COORDINATE])
+            ratio = block[b + at.RATIO]
+            x, xd = ratio * q[k] + block[b + at.OFFSET], ratio * qd[k]
+            xdd, xddd = ratio * qdd[k], ratio * qddd[k]
+            E, r = load9(block, b + at.ROTATION), load3(block, b + at.PLACE)
+            w_p = load3(block, p + w_)
+            revolute = block[b + at.PRISMATIC] == 0.0
+            if revolute:
+                R = turn_z(E, x)
+                rd = cross(w_p, r)
+            else:
+                R = E
+                r = add(r, scale(x, column_z(E)))
+                rd = add(cross(w_p, r), scale(xd, column_z(E)))  # (29)
+            w = matvec_t(R, w_p)
+            wd = matvec_t(R, load3(block, p + wd_))
+            wdd = matvec_t(R, load3(block, p + wdd_))
+            a = matvec_t(R, add(load3(block, p + a_), matvec(load9(block, p + U_), r)))
+            j = matvec_t(R, add(load3(block, p + j_), matvec(load9(block, p + V_), r)))
+            wz = cross_z(w, xd)
+            if revolute:
+                wdd = add(wdd, add(cross_z(wd, xd), cross(w, add_z(wz, 2.0 * xdd))))
+                wdd = add_z(wdd, xddd)  # (5)
+                wd = add_z(add(wd, wz), xdd)  # (4)
+                w = add_z(w, xd)  # (3)
+            else:
+                a = add_z(add(a, scale(2.0, wz)), xdd)  # (6)
+                turning = add(cross_z(wd, xd), cross(w, add_z(wz, xdd)))
+                j = add_z(add(j, scale(3.0, turning)), xddd)  # (8)
+
+            rates = rate_matrix(wd, w, w)
+            jerks = _jerk_matrix(wdd, wd, w, rates)
+            m, mc, J = block[b + at.MASS], load3(block, b + at.MOMENT), load6(block, b + at.INERTIA)
+            f = add(scale(m, a), matvec(rates, mc))  # (10)
+            fd = add(scale(m, j), matvec(jerks, mc))  # (12)
+            Jw, Jwd = symvec(J, w), symvec(J, wd)
+            euler = add(Jwd, cross(w, Jw))  # (11)
+            euler_d = add(
+                add(cross(w, add(Jwd, euler)), symvec(J, add(wdd, cross(wd, w)))), cross(wd, Jw)
+            )  # (13)
+            torque = add(euler, cross(mc, a))
+            torque_d = add(euler_d, add(cross(cross(w, mc), a), cross(mc, j)))
+
+            store9(block, b + R_, R)
+            store3(block, b + r_, r)
+            store3(block, b + rd_, rd)
+            store3(block, b + w_, w)
+            store3(block, b + wd_, wd)
+            store3(block, b + wdd_, wdd)
+            store3(block, b + a_, a)
+            store3(block, b + j_, j)
+            store3(block, b + f_, f)
+            store3(block, b + n_, torque)
+            store3(block, b + fd_, fd)
+            store3(block, b + nd_, torque_d)
+            store9(block, b + U_, rates)
+            store9(block, b + V_, jerks)
+
+        for l in range(bodies):
+            b = base + (bodies - l) * at.ROW
+            p = index(block[b + at.PARENT])
+            k = s + index(block[b + at.COORDINATE])
+            ratio = block[b + at.RATIO]
+            f, torque = load3(block, b + f_), load3(block, b + n_)
+            fd, torque_d = load3(block, b + fd_), load3(block, b + nd_)
+            w = load3(block, b + w_)
+            if block[b + at.PRISMATIC] == 0.0:
+                tau[k] += ratio * torque[2]  # (18)
+                tau_dot[k] += ratio * (torque_d[2] + torque[0] * w[1] - torque[1] * w[0])  # (20)
+            else:
+                tau[k] += ratio * f[2]  # (19)
+                tau_dot[k] += ratio * (fd[2] + f[0] * w[1] - f[1] * w[0])  # (21)
+            R, r, rd = load9(block, b + R_), load3(block, b + r_), load3(block, b + rd_)
+            f, fd = matvec(R, f), matvec(R, fd)
+            accumulate3(block, p + f_, f)  # (14)
+            accumulate3(block, p + fd_, fd)  # (16)
+            accumulate3(block, p + n_, add(matvec(R, torque), cross(r, f)))  # (15)
+            moved = add(cross(rd, f), cross(r, fd))
+            accumulate3(block, p + nd_, add(matvec(R, torque_d), moved))  # (17)
+    return 0 if all_finite(tau) and all_finite(tau_dot) else 1
+
+
+def force_rate(
+    model: RobotModel,
+    q: ArrayLike,
+    qd: ArrayLike,
+    qdd: ArrayLike,
+    qddd: ArrayLike,
+    *,
+    gravity: bool = True,
+    friction: bool = False,
+    threads: int = 1,
+) -> tuple[Array, Array]:
+    """(tau [N m or N], tau_dot [N m/s or N/s]) of a motion with jerk qddd, rotors included.
+
+    With `friction`, its torque and the rate of it are added; the step of Coulomb friction at a
+    reversal has no rate and is left out of tau_dot.
+    """
+    block = model.block if gravity else model.block_without_gravity
+    n = model.n
+    tau, tau_dot = np.empty(n), np.empty(n)
+    try:
+        failed = _force_rate(block, q, qd, qdd, qddd, tau, tau_dot)
+    except TypeError:
+        arguments = {"q": q, "qd": qd, "qdd": qdd, "qddd": qddd}
+        tau, tau_dot = evaluate(
+            _force_rate, model, block, arguments, [(n,), (n,)], threads=threads
+        )
+    else:
+        if failed:
+            explain(model, q=q, qd=qd, qdd=qdd, qddd=qddd)
+    if friction:
+        tau += friction_torque(model, qd)
+        tau_dot += friction_rate(model, qd, qdd)
+    return tau, tau_dot

@@ -1,0 +1,279 @@
+"""Direct dynamics: the acceleration that a torque causes.
+
+By articulated bodies in O(N), [Khalil2019] 7.6.2, or through the mass matrix. An articulated body
+is what a joint carries, with the joints beyond free to give way: it answers an acceleration with
+the wrench  (n, f) = (A wd + B a, B^T wd + D a) + bias.  Base's axes, about the joint's origin.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import ArgumentError
+from ..model import block as at
+from ..model.robot import RobotModel
+from .call import Array, ArrayLike, evaluate, explain
+from .external import external_torque
+from .friction import friction_torque
+from .inertia import mass_matrix
+from .kinematics import WORLD_END, R_, o_, place_base, place_body
+from .newton_euler import inverse_dynamics
+from .vector import (
+    ZERO,
+    U,
+    U1,
+    accumulate3,
+    accumulate6,
+    accumulate9,
+    add,
+    all_finite,
+    column_z,
+    congruence,
+    cross,
+    dot,
+    index,
+    inline,
+    kernel,
+    load3,
+    load6,
+    load9,
+    matvec,
+    matvec_t,
+    samples,
+    scale,
+    store3,
+    store6,
+    store9,
+    sub,
+    symvec,
+)
+
+# Work space of a body's row
+w_, wd_, a_ = (WORLD_END + U(k) for k in (0, 3, 6))
+gw_, ga_ = (WORLD_END + U(k) for k in (9, 12))  # gamma of (7.68): acceleration without qdd
+n_, f_ = (WORLD_END + U(k) for k in (15, 18))  # -beta* of (7.70): the bias wrench
+A_, B_, D_ = (WORLD_END + U(k) for k in (21, 27, 36))  # the articulated inertia, I* of (7.74)
+Un_, Uf_ = (WORLD_END + U(k) for k in (42, 45))  # I* a_j
+H_, u_ = (WORLD_END + U(k) for k in (48, 49))  # H_j of (7.71); the torque left over
+
+
+@inline
+def _minus_square(S, a, b):
+    """S - a a^T b for a symmetric S."""
+    return (
+        S[0] - a[0] * a[0] * b,
+        S[1] - a[0] * a[1] * b,
+        S[2] - a[0] * a[2] * b,
+        S[3] - a[1] * a[1] * b,
+        S[4] - a[1] * a[2] * b,
+        S[5] - a[2] * a[2] * b,
+    )
+
+
+@inline
+def _minus_product(B, a, c, b):
+    """B - a c^T b."""
+    x, y, z = scale(b, a)
+    return (
+        B[0] - x * c[0],
+        B[1] - x * c[1],
+        B[2] - x * c[2],
+        B[3] - y * c[0],
+        B[4] - y * c[1],
+        B[5] - y * c[2],
+        B[6] - z * c[0],
+        B[7] - z * c[1],
+        B[8] - z * c[2],
+    )
+
+
+@inline
+def _hand_down(block, p, A, B, D, r):
+    """Add to the parent an articulated body whose reference point is at r from the parent's."""
+    # B' = B + [r x] D
+    c0 = cross(r, (D[0], D[1], D[2]))
+    c1 = cross(r, (D[1], D[3], D[4]))
+    c2 = cross(r, (D[2], D[4], D[5]))
+    Bp = (
+        B[0] + c0[0],
+        B[1] + c1[0],
+        B[2] + c2[0],
+        B[3] + c0[1],
+        B[4] + c1[1],
+        B[5] + c2[1],
+        B[6] + c0[2],
+        B[7] + c1[2],
+        B[8] + c2[2],
+    )
+    # A' = A - B [r x] + [r x] B'^T; row i of -B [r x] is r x (row i of B), as is column j of
+    # [r x] B'^T with row j of B'.
+    x0 = cross(r, (B[0], B[1], B[2]))
+    x1 = cross(r, (B[3], B[4], B[5]))
+    x2 = cross(r, (B[6], B[7], B[8]))
+    y0 = cross(r, (Bp[0], Bp[1], Bp[2]))
+    y1 = cross(r, (Bp[3], Bp[4], Bp[5]))
+    y2 = cross(r, (Bp[6], Bp[7], Bp[8]))
+    Ap = (
+        A[0] + x0[0] + y0[0],
+        A[1] + x0[1] + y1[0],
+        A[2] + x0[2] + y2[0],
+        A[3] + x1[1] + y1[1],
+        A[4] + x1[2] + y2[1],
+        A[5] + x2[2] + y2[2],
+    )
+    accumulate6(block, p + A_, Ap)
+    accumulate9(block, p + B_, Bp)
+    accumulate6(block, p + D_, D)
+
+
+@kernel("int64(float64[::1], float64[::1], float64[::1], float64[::1], float64[::1])")
+def _articulated_bodies(block, q, qd, tau, qdd):
+    bodies, n = index(block[at.BODIES]), index(block[at.COORDINATES])
+    T = samples(n, U(q.size))
+    if T == 0 or qd.size != q.size or tau.size != q.size or qdd.size != q.size:
+        return 1
+    if not (all_finite(q) and all_finite(qd) and all_finite(tau)):
+        return 1
+    rotors = index(block[at.ROTORS])
+    base = at.HEADER
+    place_base(block)
+    store3(block, base + w_, ZERO)
+    store3(block, base + wd_, ZERO)
+    store3(block, base + a_, scale(-1.0, load3(block, at.GRAVITY)))
+
+    for t in range(T):
+        s = t * n
+        # i) forward: velocities, and accelerations and wrenches as if qdd were 0
+        for i in range(bodies):
+            b = base + (i + U1) * at.ROW
+            p = index(block[b + at.PARENT])
+            k = s + index(block[b + at.COORDINATE])
+            R, o = place_body(block, b, p, q[k] + block[b + at.OFFSET])
+            zd = scale(qd[k], column_z(R))
+            w = load3(block, p + w_)
+            gamma_w, gamma_a = ZERO, cross(w, cross(w, sub(o, load3(block, p + o_))))
+            if block[b + at.PRISMATIC] == 0.0:
+                gamma_w = cross(w, zd)
+                w = add(w, zd)
+            else:
+                gamma_a = add(gamma_a, scale(2.0, cross(w, zd)))
+            m = block[b + at.MASS]
+            h = matvec(R, load3(block, b + at.MOMENT))
+            J = congruence(R, load6(block, b + at.INERTIA))
+            store3(block, b + w_, w)
+            store3(block, b + gw_, gamma_w)
+            store3(block, b + ga_, gamma_a)
+            store3(block, b + n_, cross(w, symvec(J, w)))
+            store3(block, b + f_, cross(w, cross(w, h)))
+            store6(block, b + A_, J)
+            store9(block, b + B_, (0.0, -h[2], h[1], h[2], 0.0, -h[0], -h[1], h[0], 0.0))
+            store6(block, b + D_, (m, 0.0, 0.0, m, 0.0, m))
+
+        # ii) backward: articulated inertias
+        for j in range(bodies):
+            b = base + (bodies - j) * at.ROW
+            p = index(block[b + at.PARENT])
+            k = index(block[b + at.COORDINATE])
+            A, B, D = load6(block, b + A_), load9(block, b + B_), load6(block, b + D_)
+            z = column_z(load9(block, b + R_))
+            bias_n, bias_f = load3(block, b + n_), load3(block, b + f_)
+            if block[b + at.PRISMATIC] == 0.0:
+                Un, Uf = symvec(A, z), matvec_t(B, z)
+                H = dot(z, Un)
+                u = tau[s + k] - dot(z, bias_n)
+            else:
+                Un, Uf = matvec(B, z), symvec(D, z)
+                H = dot(z, Uf)
+                u = tau[s + k] - dot(z, bias_f)
+            H += block[rotors + k]  # (7.71)
+            inverse = 1.0 / H
+            store3(block, b + Un_, Un)
+            store3(block, b + Uf_, Uf)
+            block[b + H_] = inverse
+            block[b + u_] = u
+            if p != base:
+                A = _minus_square(A, Un, inverse)  # (7.72)
+                B = _minus_product(B, Un, Uf, inverse)
+                D = _minus_square(D, Uf, inverse)
+                gamma_w, gamma_a = load3(block, b + gw_), load3(block, b + ga_)
+                share = u * inverse
+                wrench_n = add(add(symvec(A, gamma_w), matvec(B, gamma_a)), scale(share, Un))
+                wrench_f = add(add(matvec_t(B, gamma_w), symvec(D, gamma_a)), scale(share, Uf))
+                bias_n, bias_f = add(bias_n, wrench_n), add(bias_f, wrench_f)  # (7.73)
+                r = sub(load3(block, b + o_), load3(block, p + o_))
+                accumulate3(block, p + n_, add(bias_n, cross(r, bias_f)))  # (7.75)
+                accumulate3(block, p + f_, bias_f)
+                _hand_down(block, p, A, B, D, r)  # (7.74)
+
+        # iii) forward again: accelerations
+        for i in range(bodies):
+            b = base + (i + U1) * at.ROW
+            p = index(block[b + at.PARENT])
+            k = s + index(block[b + at.COORDINATE])
+            r = sub(load3(block, b + o_), load3(block, p + o_))
+            wd = load3(block, p + wd_)
+            a = add(add(load3(block, p + a_), cross(wd, r)), load3(block, b + ga_))  # (7.76)
+            wd = add(wd, load3(block, b + gw_))
+            Un, Uf = load3(block, b + Un_), load3(block, b + Uf_)
+            qdd[k] = (block[b + u_] - dot(Un, wd) - dot(Uf, a)) * block[b + H_]  # (7.77)
+            zdd = scale(qdd[k], column_z(load9(block, b + R_)))
+            if block[b + at.PRISMATIC] == 0.0:
+                wd = add(wd, zdd)  # (7.78)
+            else:
+                a = add(a, zdd)
+            store3(block, b + wd_, wd)
+            store3(block, b + a_, a)
+    return 0 if all_finite(qdd) else 1
+
+
+def forward_dynamics(
+    model: RobotModel,
+    q: ArrayLike,
+    qd: ArrayLike,
+    tau: ArrayLike,
+    *,
+    friction: bool = False,
+    external: dict[str, Any] | None = None,
+    method: str = "articulated",
+    threads: int = 1,
+) -> Array:
+    """Joint accelerations [rad/s^2 or m/s^2]: M(q)^-1 (tau - c(q, qd) - g(q)).
+
+    `external` is as in `inverse_dynamics`. `method` is 'articulated' (O(N), the more accurate) or
+    'mass_matrix' (Cholesky), which robots with mimic joints always take.
+    """
+    if method not in ("articulated", "mass_matrix"):
+        raise ArgumentError(f"method must be 'articulated' or 'mass_matrix', got {method!r}")
+    if friction:
+        tau = tau - friction_torque(model, qd)
+    if external:
+        tau = tau + external_torque(model, q, external)
+    if model.coupled or method == "mass_matrix":
+        return _by_mass_matrix(model, q, qd, tau, threads)
+    block = model.block
+    qdd = np.empty(model.n)
+    try:
+        failed = _articulated_bodies(block, q, qd, tau, qdd)
+    except TypeError:
+        arguments, shapes = {"q": q, "qd": qd, "tau": tau}, [(model.n,)]
+        return evaluate(
+            _articulated_bodies, model, block, arguments, shapes, threads=threads
+        )[0]
+    if failed:
+        explain(model, q=q, qd=qd, tau=tau)
+    return qdd
+
+
+def _by_mass_matrix(
+    model: RobotModel, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, threads: int
+) -> Array:
+    """[Khalil2019] 7.6.1: M from its own sweep, the rest from NE without acceleration."""
+    M = mass_matrix(model, q, threads=threads)
+    left = np.asarray(tau) - inverse_dynamics(model, q, qd, np.zeros(model.n), threads=threads)
+    if not np.isfinite(left).all():
+        explain(model, tau=tau)
+    factor = np.linalg.cholesky(M)
+    half = np.linalg.solve(factor, left[..., None])
+    return np.linalg.solve(np.swapaxes(factor, -1, -2), half)[..., 0]

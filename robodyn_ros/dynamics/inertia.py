@@ -1,0 +1,136 @@
+"""The mass matrix M(q) by composite bodies.
+
+Everything is in the base's axes, so nothing has to be rotated from body to body, and about each
+joint's own origin, so that no digits are lost far from the base. A composite is what a joint
+carries as one rigid body; the momentum it has at unit rate of its joint, seen by the joints
+below, is a column of M.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..model import block as at
+from ..model.robot import RobotModel
+from .call import Array, ArrayLike, evaluate, explain
+from .kinematics import WORLD_END, R_, o_, place_base, place_body
+from .vector import (
+    U,
+    U1,
+    accumulate3,
+    accumulate6,
+    add,
+    add6,
+    all_finite,
+    column_z,
+    congruence,
+    cross,
+    dot,
+    index,
+    inline,
+    kernel,
+    load3,
+    load6,
+    load9,
+    matvec,
+    samples,
+    scale,
+    store3,
+    store6,
+    sub,
+    symvec,
+)
+
+# Work space of a body's row: the composite's first moment and inertia about the joint's origin
+h_, J_ = WORLD_END, WORLD_END + U(3)
+
+
+@inline
+def shift_inertia(m, h, r):
+    """What an inertia grows by when its reference point moves by -r; h its first moment."""
+    d = 2.0 * dot(r, h) + m * dot(r, r)
+    k = add(scale(2.0, h), scale(m, r))  # r k^T symmetrized is r h^T + h r^T + m r r^T
+    return (
+        d - r[0] * k[0],
+        -0.5 * (r[0] * k[1] + r[1] * k[0]),
+        -0.5 * (r[0] * k[2] + r[2] * k[0]),
+        d - r[1] * k[1],
+        -0.5 * (r[1] * k[2] + r[2] * k[1]),
+        d - r[2] * k[2],
+    )
+
+
+@inline
+def unit_momentum(block, b, z, h, J):
+    """Linear and angular momentum of a composite at unit rate of its joint."""
+    if block[b + at.PRISMATIC] == 0.0:
+        return cross(z, h), symvec(J, z)
+    return scale(block[b + at.MASS_BEYOND], z), cross(h, z)
+
+
+@inline
+def along_joint(block, b, z, f, torque):
+    """The part of a wrench that a joint's motor has to carry."""
+    return dot(z, torque) if block[b + at.PRISMATIC] == 0.0 else dot(z, f)
+
+
+@kernel("int64(float64[::1], float64[::1], float64[:, ::1])")
+def _mass_matrix(block, q, M):
+    bodies, n = index(block[at.BODIES]), index(block[at.COORDINATES])
+    T = samples(n, U(q.size))
+    if T == 0 or M.size != q.size * n or not all_finite(q):
+        return 1
+    rotors = index(block[at.ROTORS])
+    base = at.HEADER
+    place_base(block)
+    M[:] = 0.0
+
+    for t in range(T):
+        s = t * n
+        for k in range(n):
+            M[s + k, k] = block[rotors + k]
+        for i in range(bodies):
+            b = base + (i + U1) * at.ROW
+            x = block[b + at.RATIO] * q[s + index(block[b + at.COORDINATE])] + block[b + at.OFFSET]
+            R, _ = place_body(block, b, index(block[b + at.PARENT]), x)
+            store3(block, b + h_, matvec(R, load3(block, b + at.MOMENT)))
+            store6(block, b + J_, congruence(R, load6(block, b + at.INERTIA)))
+
+        for j in range(bodies):
+            b = base + (bodies - j) * at.ROW
+            p = index(block[b + at.PARENT])
+            o, h, J = load3(block, b + o_), load3(block, b + h_), load6(block, b + J_)
+            m = block[b + at.MASS_BEYOND]
+            z = scale(block[b + at.RATIO], column_z(load9(block, b + R_)))
+            k = index(block[b + at.COORDINATE])
+            P, L = unit_momentum(block, b, z, h, J)
+            M[s + k, k] += along_joint(block, b, z, P, L)
+            # The parent carries this composite too
+            r = sub(o, load3(block, p + o_))
+            accumulate3(block, p + h_, add(h, scale(m, r)))
+            accumulate6(block, p + J_, add6(J, shift_inertia(m, h, r)))
+            # What the joints below see of this one's motion
+            while p != base:
+                o_p = load3(block, p + o_)
+                L = add(L, cross(sub(o, o_p), P))
+                o = o_p
+                z_p = scale(block[p + at.RATIO], column_z(load9(block, p + R_)))
+                k_p = index(block[p + at.COORDINATE])
+                value = along_joint(block, p, z_p, P, L)
+                M[s + k, k_p] += value
+                M[s + k_p, k] += value
+                p = index(block[p + at.PARENT])
+    return 0
+
+
+def mass_matrix(model: RobotModel, q: ArrayLike, *, threads: int = 1) -> Array:
+    """M(q), (n, n) [kg m^2, kg m, kg], symmetric and positive definite, rotors on its diagonal."""
+    M = np.empty((model.n, model.n))
+    try:
+        failed = _mass_matrix(model.block, q, M)
+    except TypeError:
+        arguments, shapes = {"q": q}, [M.shape]
+        return evaluate(_mass_matrix, model, model.block, arguments, shapes, threads=threads)[0]
+    if failed:
+        explain(model, q=q)
+    return M

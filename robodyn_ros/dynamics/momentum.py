@@ -1,0 +1,171 @@
+"""The residual's terms p, C^T qd and g in one O(N) sweep.
+
+[DeLuca2009] takes N + 2 sweeps of NE* to get them. But C^T qd is the same for every factorization
+with Mdot = C + C^T: it equals Mdot qd - c = dT/dq, the change of kinetic energy with posture. So
+it follows from the momenta of what each joint carries, without any column of C:
+
+                revolute                        prismatic
+    p           z . L                           z . P
+    C^T qd      (w x z) . L + (v x z) . P       (w x z) . P
+    g           -z . (mc x a_g)                 -m z . a_g
+
+with P, L the linear and angular momentum (about the joint's origin) of the body and all beyond
+it, m and mc their mass and its first moment, w and v the angular velocity and the velocity of the
+joint's origin. Everything is in the body's own frame, where z = (0, 0, 1).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..model import block as at
+from ..model.robot import RobotModel
+from .call import Array, ArrayLike, evaluate, explain
+from .ne_star import ne_star
+from .vector import (
+    ZERO,
+    U,
+    U1,
+    accumulate3,
+    add,
+    add_z,
+    all_finite,
+    column_z,
+    cross,
+    index,
+    kernel,
+    load3,
+    load6,
+    load9,
+    matvec,
+    matvec_t,
+    samples,
+    scale,
+    store3,
+    store9,
+    symvec,
+    turn_z,
+)
+
+# Work space of a body's row
+R_ = at.WORK
+r_, w_, v_, a_, P_, L_, mc_ = (at.WORK + U(k) for k in (9, 12, 15, 18, 21, 24, 27))
+
+
+@kernel(
+    "int64(float64[::1], float64[::1], float64[::1], float64[::1], float64[::1], float64[::1])"
+)
+def _momentum_terms(block, q, qd, p, ctqd, g):
+    bodies, n = index(block[at.BODIES]), index(block[at.COORDINATES])
+    T = samples(n, U(q.size))
+    if T == 0 or qd.size != q.size:
+        return 1
+    if p.size != q.size or ctqd.size != q.size or g.size != q.size:
+        return 1
+    if not (all_finite(q) and all_finite(qd)):
+        return 1
+    rotors = index(block[at.ROTORS])
+    base = at.HEADER
+    store3(block, base + w_, ZERO)
+    store3(block, base + v_, ZERO)
+    store3(block, base + a_, scale(-1.0, load3(block, at.GRAVITY)))
+
+    for t in range(T):
+        s = t * n
+        for k in range(s, s + n):
+            p[k] = block[rotors + k - s] * qd[k]
+            ctqd[k] = 0.0
+            g[k] = 0.0
+
+        for i in range(bodies):
+            b = base + (i + U1) * at.ROW
+            up = index(block[b + at.PARENT])
+            k = s + index(block[b + at.COORDINATE])
+            x = block[b + at.RATIO] * q[k] + block[b + at.OFFSET]
+            xd = block[b + at.RATIO] * qd[k]
+            E, r = load9(block, b + at.ROTATION), load3(block, b + at.PLACE)
+            revolute = block[b + at.PRISMATIC] == 0.0
+            if revolute:
+                R = turn_z(E, x)
+            else:
+                R = E
+                r = add(r, scale(x, column_z(E)))
+            w = load3(block, up + w_)
+            v = matvec_t(R, add(load3(block, up + v_), cross(w, r)))
+            w = matvec_t(R, w)
+            a = matvec_t(R, load3(block, up + a_))
+            if revolute:
+                w = add_z(w, xd)
+            else:
+                v = add_z(v, xd)
+            mc = load3(block, b + at.MOMENT)
+            P = add(scale(block[b + at.MASS], v), cross(w, mc))
+            L = add(symvec(load6(block, b + at.INERTIA), w), cross(mc, v))
+
+            store9(block, b + R_, R)
+            store3(block, b + r_, r)
+            store3(block, b + w_, w)
+            store3(block, b + v_, v)
+            store3(block, b + a_, a)
+            store3(block, b + P_, P)
+            store3(block, b + L_, L)
+            store3(block, b + mc_, mc)
+
+        for j in range(bodies):
+            b = base + (bodies - j) * at.ROW
+            up = index(block[b + at.PARENT])
+            k = s + index(block[b + at.COORDINATE])
+            ratio, m = block[b + at.RATIO], block[b + at.MASS_BEYOND]
+            w, v, a = load3(block, b + w_), load3(block, b + v_), load3(block, b + a_)
+            P, L, mc = load3(block, b + P_), load3(block, b + L_), load3(block, b + mc_)
+            if block[b + at.PRISMATIC] == 0.0:
+                p[k] += ratio * L[2]
+                ctqd[k] += ratio * (w[1] * L[0] - w[0] * L[1] + v[1] * P[0] - v[0] * P[1])
+                g[k] += ratio * (mc[0] * a[1] - mc[1] * a[0])
+            else:
+                p[k] += ratio * P[2]
+                ctqd[k] += ratio * (w[1] * P[0] - w[0] * P[1])
+                g[k] += ratio * m * a[2]
+            # Hand the momenta on to the parent
+            R, r = load9(block, b + R_), load3(block, b + r_)
+            P = matvec(R, P)
+            accumulate3(block, up + P_, P)
+            accumulate3(block, up + L_, add(matvec(R, L), cross(r, P)))
+            accumulate3(block, up + mc_, add(matvec(R, mc), scale(m, r)))
+    return 0 if all_finite(p) and all_finite(ctqd) else 1
+
+
+def momentum_terms(
+    model: RobotModel, q: ArrayLike, qd: ArrayLike, *, threads: int = 1
+) -> tuple[Array, Array, Array]:
+    """(p, C^T qd, g): generalized momentum [N m s], and two torques [N m], in one sweep."""
+    n = model.n
+    p, ctqd, g = np.empty(n), np.empty(n), np.empty(n)
+    try:
+        failed = _momentum_terms(model.block, q, qd, p, ctqd, g)
+    except TypeError:
+        arguments = {"q": q, "qd": qd}
+        shapes = [(n,), (n,), (n,)]
+        many = evaluate(
+            _momentum_terms, model, model.block, arguments, shapes, threads=threads
+        )
+        return many[0], many[1], many[2]
+    if failed:
+        explain(model, q=q, qd=qd)
+    return p, ctqd, g
+
+
+def momentum_terms_by_sweeps(
+    model: RobotModel, q: ArrayLike, qd: ArrayLike
+) -> tuple[Array, Array, Array]:
+    """The same by the N + 2 sweeps of [DeLuca2009] (26)-(28): the reference, O(N^2)."""
+    q, qd = np.asarray(q, dtype=float), np.asarray(qd, dtype=float)
+    still = np.zeros(model.n)
+    p = ne_star(model, q, still, still, qd, gravity=False)
+    g = ne_star(model, q, still, still, still)
+    ctqd = np.empty(model.n)
+    for i in range(model.n):
+        unit = np.zeros(model.n)
+        unit[i] = 1.0
+        ctqd[i] = qd @ ne_star(model, q, qd, unit, still, gravity=False)
+    return p, ctqd, g

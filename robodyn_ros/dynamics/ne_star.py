@@ -1,0 +1,221 @@
+"""NE*: the modified Newton-Euler algorithm of [DeLuca2009], with its 16 variants.
+
+Wherever NE is quadratic in the velocity, one factor takes qd and the other an auxiliary qd_a:
+
+    NE*(q, qd, qd_a, qdd) = M(q) qdd + C*(q, qd) qd_a + g(q)
+
+There are four such places and two ways to split each, so the variants have names of four digits:
+
+    digit   place     0                       1
+    1       (AAR)     qd_i (wa x z)           qd_a,i (w x z)
+    2       (LAR')    w x (wa x r)            wa x (w x r)          the next joint's origin
+    3       (LAR)     w x (wa x c)            wa x (w x c)          the centre of mass
+    4       (TR)      w x (I wa)              wa x (I w)
+
+Only 0001 and 1110 make Mdot - 2 C* skew-symmetric; each is the other with qd and qd_a exchanged.
+The paper leaves out prismatic joints: there the Coriolis term 2 w x z qd splits into
+(w x z) qd_a + (wa x z) qd, in all variants.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..errors import ArgumentError
+from ..model import block as at
+from ..model.robot import RobotModel
+from .call import Array, ArrayLike, evaluate, explain
+from .newton_euler import inverse_dynamics
+from .vector import (
+    ZERO,
+    U,
+    U1,
+    accumulate3,
+    add,
+    add_z,
+    all_finite,
+    column_z,
+    cross,
+    cross_z,
+    index,
+    inline,
+    kernel,
+    load3,
+    load6,
+    load9,
+    matvec,
+    matvec_t,
+    rate_matrix,
+    samples,
+    scale,
+    store3,
+    store9,
+    symvec,
+    turn_z,
+)
+
+VARIANTS = tuple(f"{v:04b}" for v in range(16))
+SKEW_SYMMETRIC = ("0001", "1110")
+
+# Work space of a body's row
+R_ = at.WORK
+r_, w_, wa_, wd_, a_, f_, n_ = (at.WORK + U(k) for k in (9, 12, 15, 18, 21, 24, 27))
+U_ = at.WORK + U(30)
+
+
+@inline
+def _sweep(block, q, qd, qd_a, qdd, tau, aar, lar_origin, lar_centre, tr):
+    """One sweep; the last four arguments say for each place whether qd_a takes the other side."""
+    bodies, n = index(block[at.BODIES]), index(block[at.COORDINATES])
+    T = samples(n, U(q.size))
+    if T == 0 or qd.size != q.size or qd_a.size != q.size or qdd.size != q.size:
+        return 1
+    if tau.size != q.size:
+        return 1
+    if not (all_finite(q) and all_finite(qd) and all_finite(qd_a) and all_finite(qdd)):
+        return 1
+    rotors = index(block[at.ROTORS])
+    base = at.HEADER
+    store3(block, base + w_, ZERO)
+    store3(block, base + wa_, ZERO)
+    store3(block, base + wd_, ZERO)
+    store3(block, base + a_, scale(-1.0, load3(block, at.GRAVITY)))
+    for k in range(U(9)):
+        block[base + U_ + k] = 0.0
+
+    for t in range(T):
+        s = t * n
+        for k in range(n):
+            tau[s + k] = block[rotors + k] * qdd[s + k]
+
+        for i in range(bodies):
+            b = base + (i + U1) * at.ROW
+            p = index(block[b + at.PARENT])
+            k = s + index(block[b + at.COORDINATE])
+            ratio = block[b + at.RATIO]
+            x, xd = ratio * q[k] + block[b + at.OFFSET], ratio * qd[k]
+            xd_a, xdd = ratio * qd_a[k], ratio * qdd[k]
+            E, r = load9(block, b + at.ROTATION), load3(block, b + at.PLACE)
+            revolute = block[b + at.PRISMATIC] == 0.0
+            if revolute:
+                R = turn_z(E, x)
+            else:
+                R = E
+                r = add(r, scale(x, column_z(E)))
+            w = matvec_t(R, load3(block, p + w_))
+            wa = matvec_t(R, load3(block, p + wa_))
+            wd = matvec_t(R, load3(block, p + wd_))
+            # (LAR'*): the rates are those of the parent, on which this joint sits
+            a = matvec_t(R, add(load3(block, p + a_), matvec(load9(block, p + U_), r)))
+            if revolute:
+                turning = cross_z(w, xd_a) if aar else cross_z(wa, xd)  # (AAR*)
+                wd = add_z(add(wd, turning), xdd)
+                w = add_z(w, xd)  # (AVR)
+                wa = add_z(wa, xd_a)  # (AVR*)
+            else:
+                a = add_z(add(a, add(cross_z(w, xd_a), cross_z(wa, xd))), xdd)
+
+            rates = rate_matrix(wd, wa, w) if lar_origin else rate_matrix(wd, w, wa)
+            rates_c = rate_matrix(wd, wa, w) if lar_centre else rate_matrix(wd, w, wa)
+            c, inertia = load3(block, b + at.CENTRE), load6(block, b + at.INERTIA_C)
+            a_c = add(a, matvec(rates_c, c))  # (LAR*)
+            f = scale(block[b + at.MASS], a_c)  # (FR)
+            gyro = cross(wa, symvec(inertia, w)) if tr else cross(w, symvec(inertia, wa))
+            torque = add(add(symvec(inertia, wd), gyro), cross(c, f))  # (TR*)
+
+            store9(block, b + R_, R)
+            store3(block, b + r_, r)
+            store3(block, b + w_, w)
+            store3(block, b + wa_, wa)
+            store3(block, b + wd_, wd)
+            store3(block, b + a_, a)
+            store3(block, b + f_, f)
+            store3(block, b + n_, torque)
+            store9(block, b + U_, rates)
+
+        for j in range(bodies):
+            b = base + (bodies - j) * at.ROW
+            p = index(block[b + at.PARENT])
+            k = s + index(block[b + at.COORDINATE])
+            f, torque = load3(block, b + f_), load3(block, b + n_)
+            along_axis = torque[2] if block[b + at.PRISMATIC] == 0.0 else f[2]  # (FP)
+            tau[k] += block[b + at.RATIO] * along_axis
+            R = load9(block, b + R_)
+            f = matvec(R, f)
+            accumulate3(block, p + f_, f)
+            accumulate3(block, p + n_, add(matvec(R, torque), cross(load3(block, b + r_), f)))
+    return 0 if all_finite(tau) else 1
+
+
+@kernel(
+    "int64(float64[::1], float64[::1], float64[::1], float64[::1], float64[::1], float64[::1])"
+)
+def _ne_star_0001(block, q, qd, qd_a, qdd, tau):
+    return _sweep(block, q, qd, qd_a, qdd, tau, False, False, False, True)
+
+
+@kernel(
+    "int64(float64[::1], float64[::1], float64[::1], float64[::1], float64[::1], int64,"
+    " float64[::1])"
+)
+def _ne_star(block, q, qd, qd_a, qdd, variant, tau):
+    aar, lar_origin = (variant & 8) != 0, (variant & 4) != 0
+    lar_centre, tr = (variant & 2) != 0, (variant & 1) != 0
+    return _sweep(block, q, qd, qd_a, qdd, tau, aar, lar_origin, lar_centre, tr)
+
+
+def ne_star(
+    model: RobotModel,
+    q: ArrayLike,
+    qd: ArrayLike,
+    qd_a: ArrayLike,
+    qdd: ArrayLike,
+    *,
+    gravity: bool = True,
+    variant: str = "0001",
+    threads: int = 1,
+) -> Array:
+    """NE*(q, qd, qd_a, qdd) = M(q) qdd + C*(q, qd) qd_a + g(q) [N m or N]. [DeLuca2009] (16)."""
+    block = model.block if gravity else model.block_without_gravity
+    tau = np.empty(model.n)
+    try:
+        if variant == "0001":
+            failed = _ne_star_0001(block, q, qd, qd_a, qdd, tau)
+        else:
+            failed = _ne_star(block, q, qd, qd_a, qdd, _number(variant), tau)
+    except TypeError:
+        arguments = {"q": q, "qd": qd, "qd_a": qd_a, "qdd": qdd}
+        constants = (_number(variant),)
+        return evaluate(
+            _ne_star, model, block, arguments, [(model.n,)], constants, threads=threads
+        )[0]
+    if failed:
+        explain(model, q=q, qd=qd, qd_a=qd_a, qdd=qdd)
+    return tau
+
+
+def _number(variant: str) -> int:
+    if variant not in VARIANTS:
+        raise ArgumentError(f"variant must be one of {', '.join(VARIANTS)}, got {variant!r}")
+    return int(variant, 2)
+
+
+def coriolis_matrix_by_columns(
+    model: RobotModel, q: ArrayLike, qd: ArrayLike, *, variant: str = "0001"
+) -> Array:
+    """C*(q, qd), (n, n), by one call of NE* per column: [DeLuca2009] (18)-(19)."""
+    still, units = np.zeros(model.n), np.eye(model.n)
+    columns = [ne_star(model, q, qd, e, still, gravity=False, variant=variant) for e in units]
+    return np.stack(columns, axis=-1)
+
+
+def coriolis_product_by_kawasaki(
+    model: RobotModel, q: ArrayLike, qd: ArrayLike, qd_r: ArrayLike
+) -> Array:
+    """C(q, qd) qd_r with the Christoffel C, by three calls of plain NE [Kawasaki1996]."""
+    still = np.zeros(model.n)
+
+    def c(velocity: ArrayLike) -> Array:
+        return inverse_dynamics(model, q, velocity, still, gravity=False)
+
+    return 0.5 * (c(np.add(qd, qd_r)) - c(qd) - c(qd_r))

@@ -1,0 +1,248 @@
+"""NE: the recursive Newton-Euler algorithm of Luh, Walker and Paul, in its roles.
+
+Forward over the bodies for velocities and accelerations, backward for forces and torques. Written
+about the joint origins and not the centres of mass, [Khalil2019] (7.38)-(7.39), which saves work.
+All vectors are in the body's own frame.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..model import block as at
+from ..model.robot import RobotModel
+from .call import Array, ArrayLike, evaluate, explain
+from .external import external_torque
+from .friction import friction_torque
+from .vector import (
+    ZERO,
+    U,
+    U1,
+    U3,
+    accumulate3,
+    add,
+    add_z,
+    all_finite,
+    column_z,
+    cross,
+    cross_z,
+    index,
+    kernel,
+    load3,
+    load6,
+    load9,
+    matvec,
+    matvec_t,
+    rate_matrix,
+    samples,
+    scale,
+    store3,
+    store9,
+    symvec,
+    turn_z,
+)
+
+# Work space of a body's row
+R_ = at.WORK
+r_, w_, wd_, a_, f_, n_ = (at.WORK + U(k) for k in (9, 12, 15, 18, 21, 24))
+U_ = at.WORK + U(27)
+
+
+@kernel("int64(float64[::1], float64[::1], float64[::1], float64[::1], float64[::1])")
+def _newton_euler(block, q, qd, qdd, tau):
+    bodies, n = index(block[at.BODIES]), index(block[at.COORDINATES])
+    T = samples(n, U(q.size))
+    if T == 0 or qd.size != q.size or qdd.size != q.size or tau.size != q.size:
+        return 1
+    if not (all_finite(q) and all_finite(qd) and all_finite(qdd)):
+        return 1
+    rotors = index(block[at.ROTORS])
+    base = at.HEADER
+    store3(block, base + w_, ZERO)
+    store3(block, base + wd_, ZERO)
+    store3(block, base + a_, scale(-1.0, load3(block, at.GRAVITY)))
+    for k in range(U(9)):
+        block[base + U_ + k] = 0.0
+
+    for t in range(T):
+        s = t * n
+        for k in range(n):
+            tau[s + k] = block[rotors + k] * qdd[s + k]  # the rotors' share
+
+        for i in range(bodies):
+            b = base + (i + U1) * at.ROW
+            p = index(block[b + at.PARENT])
+            k = s + index(block[b + at.COORDINATE])
+            ratio = block[b + at.RATIO]
+            x, xd, xdd = ratio * q[k] + block[b + at.OFFSET], ratio * qd[k], ratio * qdd[k]
+            E, r = load9(block, b + at.ROTATION), load3(block, b + at.PLACE)
+            revolute = block[b + at.PRISMATIC] == 0.0
+            if revolute:
+                R = turn_z(E, x)
+            else:
+                R = E
+                r = add(r, scale(x, column_z(E)))
+            w = matvec_t(R, load3(block, p + w_))
+            wd = matvec_t(R, load3(block, p + wd_))
+            a = matvec_t(R, add(load3(block, p + a_), matvec(load9(block, p + U_), r)))
+            if revolute:
+                wd = add_z(add(wd, cross_z(w, xd)), xdd)
+                w = add_z(w, xd)
+            else:
+                a = add_z(add(a, cross_z(w, 2.0 * xd)), xdd)
+            # The force and torque (about the joint origin) that move this body
+            rates = rate_matrix(wd, w, w)
+            mc, J = load3(block, b + at.MOMENT), load6(block, b + at.INERTIA)
+            f = add(scale(block[b + at.MASS], a), matvec(rates, mc))
+            torque = add(add(symvec(J, wd), cross(w, symvec(J, w))), cross(mc, a))
+
+            store9(block, b + R_, R)
+            store3(block, b + r_, r)
+            store3(block, b + w_, w)
+            store3(block, b + wd_, wd)
+            store3(block, b + a_, a)
+            store3(block, b + f_, f)
+            store3(block, b + n_, torque)
+            store9(block, b + U_, rates)
+
+        for j in range(bodies):
+            b = base + (bodies - j) * at.ROW
+            p = index(block[b + at.PARENT])
+            k = s + index(block[b + at.COORDINATE])
+            f, torque = load3(block, b + f_), load3(block, b + n_)
+            along_axis = torque[2] if block[b + at.PRISMATIC] == 0.0 else f[2]
+            tau[k] += block[b + at.RATIO] * along_axis
+            # Hand the wrench on to the parent
+            R = load9(block, b + R_)
+            f = matvec(R, f)
+            accumulate3(block, p + f_, f)
+            accumulate3(block, p + n_, add(matvec(R, torque), cross(load3(block, b + r_), f)))
+    return 0 if all_finite(tau) else 1
+
+
+@kernel("int64(float64[::1], float64[::1], float64[::1])")
+def _gravity(block, q, tau):
+    """NE with nothing moving: only the field and the masses' first moments travel."""
+    bodies, n = index(block[at.BODIES]), index(block[at.COORDINATES])
+    T = samples(n, U(q.size))
+    if T == 0 or tau.size != q.size or not all_finite(q):
+        return 1
+    base = at.HEADER
+    store3(block, base + a_, scale(-1.0, load3(block, at.GRAVITY)))
+
+    for t in range(T):
+        s = t * n
+        for k in range(n):
+            tau[s + k] = 0.0
+        for i in range(bodies):
+            b = base + (i + U1) * at.ROW
+            p = index(block[b + at.PARENT])
+            x = block[b + at.RATIO] * q[s + index(block[b + at.COORDINATE])] + block[b + at.OFFSET]
+            E, r = load9(block, b + at.ROTATION), load3(block, b + at.PLACE)
+            if block[b + at.PRISMATIC] == 0.0:
+                R = turn_z(E, x)
+            else:
+                R = E
+                r = add(r, scale(x, column_z(E)))
+            store9(block, b + R_, R)
+            store3(block, b + r_, r)
+            store3(block, b + a_, matvec_t(R, load3(block, p + a_)))
+            store3(block, b + f_, load3(block, b + at.MOMENT))
+        for j in range(bodies):
+            b = base + (bodies - j) * at.ROW
+            p = index(block[b + at.PARENT])
+            k = s + index(block[b + at.COORDINATE])
+            a, mc, m = load3(block, b + a_), load3(block, b + f_), block[b + at.MASS_BEYOND]
+            along_axis = (
+                mc[0] * a[1] - mc[1] * a[0] if block[b + at.PRISMATIC] == 0.0 else m * a[2]
+            )
+            tau[k] += block[b + at.RATIO] * along_axis
+            mc = add(matvec(load9(block, b + R_), mc), scale(m, load3(block, b + r_)))
+            accumulate3(block, p + f_, mc)
+    return 0
+
+
+def inverse_dynamics(
+    model: RobotModel,
+    q: ArrayLike,
+    qd: ArrayLike,
+    qdd: ArrayLike,
+    *,
+    gravity: bool = True,
+    friction: bool = False,
+    external: dict[str, Any] | None = None,
+    threads: int = 1,
+) -> Array:
+    """Joint torques [N m or N] of a motion: M(q) qdd + c(q, qd) + g(q). NE of [DeLuca2009] (10).
+
+    `external` maps links to wrenches (force, torque) that act on them from outside, at the link's
+    origin and in the base's axes; they are the -F_e of [Khalil2019] (7.30).
+    """
+    block = model.block if gravity else model.block_without_gravity
+    tau = np.empty(model.n)
+    try:
+        failed = _newton_euler(block, q, qd, qdd, tau)
+    except TypeError:
+        arguments = {"q": q, "qd": qd, "qdd": qdd}
+        shapes = [(model.n,)]
+        tau = evaluate(_newton_euler, model, block, arguments, shapes, threads=threads)[0]
+    else:
+        if failed:
+            explain(model, q=q, qd=qd, qdd=qdd)
+    if friction:
+        tau += friction_torque(model, qd)
+    if external:
+        tau -= external_torque(model, q, external)
+    return tau
+
+
+def gravity_torque(model: RobotModel, q: ArrayLike, *, threads: int = 1) -> Array:
+    """g(q) [N m or N]: what holds the arm still. [DeLuca2009] (11)."""
+    tau = np.empty(model.n)
+    try:
+        failed = _gravity(model.block, q, tau)
+    except TypeError:
+        return evaluate(_gravity, model, model.block, {"q": q}, [(model.n,)], threads=threads)[0]
+    if failed:
+        explain(model, q=q)
+    return tau
+
+
+def velocity_torque(
+    model: RobotModel, q: ArrayLike, qd: ArrayLike, *, threads: int = 1
+) -> Array:
+    """c(q, qd) [N m or N]: the Coriolis and centrifugal torque. [DeLuca2009] (15)."""
+    still = np.zeros(model.n)
+    return inverse_dynamics(model, q, qd, still, gravity=False, threads=threads)
+
+
+def mass_matrix_column(model: RobotModel, q: ArrayLike, i: int) -> Array:
+    """Column i of M(q): the torque of a unit acceleration of joint i. [DeLuca2009] (12)."""
+    still, unit = np.zeros(model.n), np.zeros(model.n)
+    unit[i] = 1.0
+    return inverse_dynamics(model, q, still, unit, gravity=False)
+
+
+def momentum(model: RobotModel, q: ArrayLike, qd: ArrayLike) -> Array:
+    """Generalized momentum p = M(q) qd [N m s or N s] by one sweep. [DeLuca2009] (13)."""
+    return inverse_dynamics(model, q, np.zeros(model.n), qd, gravity=False)
+
+
+def feedback_linearizing_torque(
+    model: RobotModel,
+    q: ArrayLike,
+    qd: ArrayLike,
+    q_d: ArrayLike,
+    qd_d: ArrayLike,
+    qdd_d: ArrayLike,
+    kp: ArrayLike,
+    kd: ArrayLike,
+) -> Array:
+    """NE(q, qd, qdd_d + kp e + kd ed), e = q_d - q: each joint's error then obeys its own
+    linear equation. [DeLuca2009] (14). Gains [1/s^2] and [1/s], one for all or per joint.
+    """
+    e, ed = np.subtract(q_d, q), np.subtract(qd_d, qd)
+    a = np.asarray(qdd_d) + np.asarray(kp) * e + np.asarray(kd) * ed
+    return inverse_dynamics(model, q, qd, a)

@@ -1,0 +1,282 @@
+"""Vectors of three numbers for the kernels: plain tuples, which the compiler keeps in registers.
+
+A matrix is a tuple of nine numbers, row by row; a symmetric one of six: xx, xy, xz, yy, yz, zz.
+"""
+
+import math
+
+from numba import njit
+
+from robodyn_ros.model.block import U
+
+# The one way everything here is compiled. 'contract' lets the compiler fuse a*b + c and changes
+# nothing else: NaN and infinity keep their meaning, so that bad data stays visible.
+COMPILE = {"cache": True, "fastmath": {"contract"}, "error_model": "numpy"}
+
+inline = njit(**COMPILE)
+
+U1, U2, U3, U4, U5, U6, U7, U8 = (U(i) for i in range(1, 9))
+ZERO = (0.0, 0.0, 0.0)
+
+
+def kernel(signature):
+    """Compile for exactly this signature: nothing is compiled later, wrong types raise."""
+    return njit(signature, **COMPILE)
+
+
+@inline
+def index(x):
+    """A whole number kept among the floats of a block, as an array index."""
+    return U(int(x))
+
+
+@inline
+def load3(block, at):
+    return block[at], block[at + U1], block[at + U2]
+
+
+@inline
+def store3(block, at, v):
+    block[at] = v[0]
+    block[at + U1] = v[1]
+    block[at + U2] = v[2]
+
+
+@inline
+def accumulate3(block, at, v):
+    block[at] += v[0]
+    block[at + U1] += v[1]
+    block[at + U2] += v[2]
+
+
+@inline
+def load6(block, at):
+    return (
+        block[at],
+        block[at + U1],
+        block[at + U2],
+        block[at + U3],
+        block[at + U4],
+        block[at + U5],
+    )
+
+
+@inline
+def store6(block, at, v):
+    store3(block, at, (v[0], v[1], v[2]))
+    store3(block, at + U3, (v[3], v[4], v[5]))
+
+
+@inline
+def accumulate6(block, at, v):
+    accumulate3(block, at, (v[0], v[1], v[2]))
+    accumulate3(block, at + U3, (v[3], v[4], v[5]))
+
+
+@inline
+def load9(block, at):
+    return (
+        block[at],
+        block[at + U1],
+        block[at + U2],
+        block[at + U3],
+        block[at + U4],
+        block[at + U5],
+        block[at + U6],
+        block[at + U7],
+        block[at + U8],
+    )
+
+
+@inline
+def store9(block, at, v):
+    store6(block, at, (v[0], v[1], v[2], v[3], v[4], v[5]))
+    store3(block, at + U6, (v[6], v[7], v[8]))
+
+
+@inline
+def accumulate9(block, at, v):
+    accumulate6(block, at, (v[0], v[1], v[2], v[3], v[4], v[5]))
+    accumulate3(block, at + U6, (v[6], v[7], v[8]))
+
+
+@inline
+def add(a, b):
+    return a[0] + b[0], a[1] + b[1], a[2] + b[2]
+
+
+@inline
+def sub(a, b):
+    return a[0] - b[0], a[1] - b[1], a[2] - b[2]
+
+
+@inline
+def scale(s, a):
+    return s * a[0], s * a[1], s * a[2]
+
+
+@inline
+def dot(a, b):
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+@inline
+def cross(a, b):
+    return (
+        a[1] * b[2] - a[2] * b[1],
+        a[2] * b[0] - a[0] * b[2],
+        a[0] * b[1] - a[1] * b[0],
+    )
+
+
+@inline
+def cross_z(a, s):
+    """a x (s z)."""
+    return s * a[1], -s * a[0], 0.0
+
+
+@inline
+def add_z(a, s):
+    """a + s z."""
+    return a[0], a[1], a[2] + s
+
+
+@inline
+def matvec(R, a):
+    """R a."""
+    return (
+        R[0] * a[0] + R[1] * a[1] + R[2] * a[2],
+        R[3] * a[0] + R[4] * a[1] + R[5] * a[2],
+        R[6] * a[0] + R[7] * a[1] + R[8] * a[2],
+    )
+
+
+@inline
+def matvec_t(R, a):
+    """R^T a."""
+    return (
+        R[0] * a[0] + R[3] * a[1] + R[6] * a[2],
+        R[1] * a[0] + R[4] * a[1] + R[7] * a[2],
+        R[2] * a[0] + R[5] * a[1] + R[8] * a[2],
+    )
+
+
+@inline
+def symvec(S, a):
+    """S a for a symmetric S."""
+    return (
+        S[0] * a[0] + S[1] * a[1] + S[2] * a[2],
+        S[1] * a[0] + S[3] * a[1] + S[4] * a[2],
+        S[2] * a[0] + S[4] * a[1] + S[5] * a[2],
+    )
+
+
+@inline
+def column_z(R):
+    """R z."""
+    return R[2], R[5], R[8]
+
+
+@inline
+def matmul(A, B):
+    """A B."""
+    return (
+        A[0] * B[0] + A[1] * B[3] + A[2] * B[6],
+        A[0] * B[1] + A[1] * B[4] + A[2] * B[7],
+        A[0] * B[2] + A[1] * B[5] + A[2] * B[8],
+        A[3] * B[0] + A[4] * B[3] + A[5] * B[6],
+        A[3] * B[1] + A[4] * B[4] + A[5] * B[7],
+        A[3] * B[2] + A[4] * B[5] + A[5] * B[8],
+        A[6] * B[0] + A[7] * B[3] + A[8] * B[6],
+        A[6] * B[1] + A[7] * B[4] + A[8] * B[7],
+        A[6] * B[2] + A[7] * B[5] + A[8] * B[8],
+    )
+
+
+@inline
+def add6(A, B):
+    return A[0] + B[0], A[1] + B[1], A[2] + B[2], A[3] + B[3], A[4] + B[4], A[5] + B[5]
+
+
+@inline
+def add9(A, B):
+    return (
+        A[0] + B[0],
+        A[1] + B[1],
+        A[2] + B[2],
+        A[3] + B[3],
+        A[4] + B[4],
+        A[5] + B[5],
+        A[6] + B[6],
+        A[7] + B[7],
+        A[8] + B[8],
+    )
+
+
+@inline
+def congruence(R, S):
+    """R S R^T for a symmetric S."""
+    a = symvec(S, (R[0], R[1], R[2]))
+    b = symvec(S, (R[3], R[4], R[5]))
+    c = symvec(S, (R[6], R[7], R[8]))
+    return (
+        R[0] * a[0] + R[1] * a[1] + R[2] * a[2],
+        R[0] * b[0] + R[1] * b[1] + R[2] * b[2],
+        R[0] * c[0] + R[1] * c[1] + R[2] * c[2],
+        R[3] * b[0] + R[4] * b[1] + R[5] * b[2],
+        R[3] * c[0] + R[4] * c[1] + R[5] * c[2],
+        R[6] * c[0] + R[7] * c[1] + R[8] * c[2],
+    )
+
+
+@inline
+def turn_z(E, angle):
+    """E Rz(angle)."""
+    c = math.cos(angle)
+    s = math.sin(angle)
+    return (
+        c * E[0] + s * E[1],
+        c * E[1] - s * E[0],
+        E[2],
+        c * E[3] + s * E[4],
+        c * E[4] - s * E[3],
+        E[5],
+        c * E[6] + s * E[7],
+        c * E[7] - s * E[6],
+        E[8],
+    )
+
+
+@inline
+def rate_matrix(wd, w, wa):
+    """[wd x] + [w x][wa x]: what turns a point's place into its acceleration."""
+    d = dot(w, wa)
+    return (
+        wa[0] * w[0] - d,
+        wa[0] * w[1] - wd[2],
+        wa[0] * w[2] + wd[1],
+        wa[1] * w[0] + wd[2],
+        wa[1] * w[1] - d,
+        wa[1] * w[2] - wd[0],
+        wa[2] * w[0] - wd[1],
+        wa[2] * w[1] + wd[0],
+        wa[2] * w[2] - d,
+    )
+
+
+@inline
+def all_finite(a):
+    """Whether no entry is NaN or infinite: 0 * x is 0 for just the finite ones."""
+    total = 0.0
+    for k in range(U(a.size)):
+        total += 0.0 * a[k]
+    return total == 0.0
+
+
+@inline
+def samples(n, size):
+    """How many states of n joints an array of that size holds; 0 if it does not come out even."""
+    if size == n:
+        return U1
+    count = size // n
+    return count if count * n == size else U(0)

@@ -1,0 +1,39 @@
+"""Compile, or load from the cache, every kernel before a loop begins."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..model.robot import RobotModel
+from .coriolis import equations_of_motion
+from .energy import potential_energy
+from .force_rate import force_rate
+from .forward import forward_dynamics
+from .friction import friction_torque
+from .inertia import mass_matrix
+from .kinematics import forward_kinematics, jacobian, jacobian_rate_product
+from .momentum import momentum_terms
+from .ne_star import ne_star
+from .newton_euler import gravity_torque, inverse_dynamics
+
+
+def warmup(model: RobotModel) -> None:
+    """Make the first call of every function as fast as the next.
+
+    The first time on a machine this compiles for some seconds; afterwards it takes less than one.
+    """
+    q = np.zeros(model.n)
+    inverse_dynamics(model, q, q, q)
+    gravity_torque(model, q)
+    ne_star(model, q, q, q, q)
+    equations_of_motion(model, q, q)
+    momentum_terms(model, q, q)
+    mass_matrix(model, q)
+    forward_dynamics(model, q, q, q)
+    force_rate(model, q, q, q, q)
+    friction_torque(model, q)
+    potential_energy(model, q)
+    link = model.link_names[-1]
+    forward_kinematics(model, q, link)
+    jacobian(model, q, link)
+    jacobian_rate_product(model, q, q, link)

@@ -1,0 +1,96 @@
+"""A robot from a list of joints with the links they carry: what every description ends in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from .rigid_body import Array, RigidBody
+from .robot import GRAVITY, Frame, RobotModel
+
+INFINITE = float("inf")
+
+
+@dataclass(frozen=True, eq=False)
+class JointRow:
+    """One movable joint and the body it carries, parents before children."""
+
+    joint: str
+    link: str
+    parent: int = -1  # index of the row it sits on; -1: the base
+    prismatic: bool = False
+    axis: Array = field(default_factory=lambda: np.array([0.0, 0.0, 1.0]))
+    rotation: Array = field(default_factory=lambda: np.eye(3))
+    place: Array = field(default_factory=lambda: np.zeros(3))
+    body: RigidBody = field(default_factory=RigidBody)
+    q_min: float = -INFINITE
+    q_max: float = INFINITE
+    qd_max: float = INFINITE
+    tau_max: float = INFINITE
+    continuous: bool = False
+    rotor_inertia: float = 0.0
+    viscous: float = 0.0
+    coulomb: float = 0.0
+    mimics: str | None = None  # the joint whose position it follows, ratio * q + offset
+    ratio: float = 1.0
+    offset: float = 0.0
+
+
+def assemble(
+    name: str,
+    rows: Sequence[JointRow],
+    frames: Mapping[str, Frame] | None = None,
+    base: str = "base_link",
+    gravity: Sequence[float] = GRAVITY,
+) -> RobotModel:
+    """The RobotModel of these rows. `frames` are further named frames beside the links' own."""
+    own = [row for row in rows if row.mimics is None]
+    number = {row.joint: k for k, row in enumerate(own)}
+    coordinate = [number[row.mimics or row.joint] for row in rows]
+
+    def per_joint(key: str) -> Array:
+        return np.array([getattr(row, key) for row in own], dtype=float)
+
+    def folded(key: str, power: int) -> Array:
+        """A loss or inertia per coordinate, with the share of the joints that follow it."""
+        total = np.zeros(len(own))
+        for row, k in zip(rows, coordinate, strict=True):
+            total[k] += abs(row.ratio) ** power * getattr(row, key)
+        return total
+
+    all_frames = {base: Frame(-1, np.eye(3), np.zeros(3))}
+    for i, row in enumerate(rows):
+        all_frames[row.link] = Frame(i, np.eye(3), np.zeros(3))
+    all_frames.update(frames or {})
+    coulomb = folded("coulomb", 1)
+    return RobotModel(
+        name=name,
+        joint_names=tuple(row.joint for row in own),
+        q_min=per_joint("q_min"),
+        q_max=per_joint("q_max"),
+        qd_max=per_joint("qd_max"),
+        tau_max=per_joint("tau_max"),
+        continuous=np.array([row.continuous for row in own], dtype=bool),
+        rotor_inertia=folded("rotor_inertia", 2),
+        viscous=folded("viscous", 2),
+        coulomb=coulomb,
+        stiction=coulomb,
+        stribeck=np.zeros(len(own)),
+        link_names=tuple(row.link for row in rows),
+        body_joint_names=tuple(row.joint for row in rows),
+        parent=np.array([row.parent for row in rows], dtype=np.int64),
+        prismatic=np.array([row.prismatic for row in rows], dtype=bool),
+        coordinate=np.array(coordinate, dtype=np.int64),
+        ratio=np.array([row.ratio for row in rows], dtype=float),
+        offset=np.array([row.offset for row in rows], dtype=float),
+        axis=np.array([row.axis for row in rows], dtype=float),
+        rotation=np.array([row.rotation for row in rows], dtype=float),
+        place=np.array([row.place for row in rows], dtype=float),
+        mass=np.array([row.body.mass for row in rows], dtype=float),
+        com=np.array([row.body.com for row in rows], dtype=float),
+        inertia=np.array([row.body.inertia for row in rows], dtype=float),
+        frames=all_frames,
+        gravity=np.array(gravity, dtype=float),
+    )

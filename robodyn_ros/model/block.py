@@ -1,0 +1,114 @@
+"""The robot as one flat array of floats: the form in which the compiled kernels read it.
+
+A kernel pays for every array it is handed, so parameters and work space share one array:
+
+    header | row of the base | row of body 1 | … | row of body N | rotor inertia per coordinate
+
+A row holds the constant parameters of one moving body and, behind them, room for what the kernels
+compute about it. Each body frame is turned so that its joint axis is +z: a joint then turns or
+slides about a known axis and no kernel ever multiplies by an axis vector.
+
+Offsets are unsigned: the compiler then omits its test for negative indices, which is worth a
+third of a kernel's time.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from .rigid_body import steiner
+
+if TYPE_CHECKING:
+    from .robot import Frame, RobotModel
+
+U = np.uintp
+
+# Header
+BODIES, COORDINATES, GRAVITY, ROTORS = U(0), U(1), U(2), U(5)
+HEADER = U(8)
+
+# Row: the constants of a body
+PARENT = U(0)  # offset of the parent's row
+PRISMATIC = U(1)  # 0 revolute, 1 prismatic
+COORDINATE = U(2)  # which entry of q moves this joint
+RATIO, OFFSET = U(3), U(4)  # joint position = RATIO * q[COORDINATE] + OFFSET
+ROTATION = U(5)  # E (9): this frame seen from its parent's at position 0
+PLACE = U(14)  # r0 (3): this frame's origin in its parent's frame at position 0
+MASS = U(17)
+MOMENT = U(18)  # mc (3): mass times centre of mass
+INERTIA = U(21)  # J (6): about the frame's origin: xx, xy, xz, yy, yz, zz
+CENTRE = U(27)  # c (3): centre of mass
+INERTIA_C = U(30)  # I_c (6): about the centre of mass
+MASS_BEYOND = U(36)  # mass of this body and of all it carries
+# Row: work space from here on
+WORK = U(37)
+ROW = U(133)  # odd, so that the rows of a long chain spread over the cache
+
+
+def frame_with_axis_z(axis: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Rotation whose third column is `axis`; exact for axes along a coordinate axis."""
+    z = axis / np.linalg.norm(axis)
+    main = int(np.argmax(np.abs(z)))
+    if np.count_nonzero(z) == 1:
+        if main == 2:
+            return np.eye(3) if z[2] > 0 else np.diag([1.0, -1.0, -1.0])
+        x = np.eye(3)[(main + 1) % 3]
+    else:
+        x = np.eye(3)[int(np.argmin(np.abs(z)))]
+        x = x - z * (z @ x)
+        x /= np.linalg.norm(x)
+    return np.column_stack([x, np.cross(z, x), z])
+
+
+def six(S: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """The upper triangle of a symmetric matrix: xx, xy, xz, yy, yz, zz."""
+    return S[np.triu_indices(3)]
+
+
+def pack(model: RobotModel, gravity: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """The block of `model` in the field `gravity`."""
+    header, row = int(HEADER), int(ROW)
+    bodies = model.parent.size
+    rotors = header + row * (bodies + 1)
+    block = np.zeros(rotors + model.n)
+    block[int(BODIES)], block[int(COORDINATES)], block[int(ROTORS)] = bodies, model.n, rotors
+    block[int(GRAVITY) : int(GRAVITY) + 3] = gravity
+    block[rotors:] = model.rotor_inertia
+
+    turns = [np.eye(3)] + [frame_with_axis_z(axis) for axis in model.axis]
+    beyond = model.mass.copy()
+    for i in reversed(range(bodies)):
+        if model.parent[i] >= 0:
+            beyond[model.parent[i]] += beyond[i]
+    for i in range(bodies):
+        turn, turn_parent = turns[i + 1], turns[model.parent[i] + 1]
+        com = turn.T @ model.com[i]
+        inertia_com = turn.T @ model.inertia[i] @ turn
+        values = [
+            header + row * (model.parent[i] + 1),
+            model.prismatic[i],
+            model.coordinate[i],
+            model.ratio[i],
+            model.offset[i],
+            *(turn_parent.T @ model.rotation[i] @ turn).ravel(),
+            *(turn_parent.T @ model.place[i]),
+            model.mass[i],
+            *(model.mass[i] * com),
+            *six(inertia_com + steiner(model.mass[i], com)),
+            *com,
+            *six(inertia_com),
+            beyond[i],
+        ]
+        start = header + row * (i + 1)
+        block[start : start + len(values)] = values
+    return block
+
+
+def frame_block(model: RobotModel, frame: Frame) -> npt.NDArray[np.float64]:
+    """A link's frame for the kernels: its body's row, rotation (9) and place (3) on that body."""
+    turn = np.eye(3) if frame.body < 0 else frame_with_axis_z(model.axis[frame.body])
+    row = int(HEADER) + int(ROW) * (frame.body + 1)
+    return np.array([row, *(turn.T @ frame.rotation).ravel(), *(turn.T @ frame.place)])

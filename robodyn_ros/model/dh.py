@@ -1,0 +1,136 @@
+"""Robots from Denavit-Hartenberg tables, standard or modified.
+
+    standard   frame i sits at the end of link i:        Rz(theta) Tz(d) Tx(a) Rx(alpha)
+    modified   frame i sits at the joint of link i:      Rx(alpha) Tx(a) Rz(theta) Tz(d)
+
+Standard is the convention of [DeLuca2009], modified that of [Khalil2019] and [GuarinoLoBianco2009].
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from ..errors import ArgumentError
+from .assemble import INFINITE, JointRow, assemble
+from .checks import check_model
+from .rigid_body import Array, RigidBody
+from .robot import GRAVITY, Frame, RobotModel
+
+
+@dataclass(frozen=True, eq=False)
+class DHRow:
+    """One row of the table, with the inertial parameters of the link beside it.
+
+    The joint's variable adds to theta (revolute) or d (prismatic). In a modified table, a and
+    alpha of a row are those that lead from the previous frame to this one.
+    """
+
+    a: float = 0.0  # [m]
+    alpha: float = 0.0  # [rad]
+    d: float = 0.0  # [m]
+    theta: float = 0.0  # [rad]
+    prismatic: bool = False
+    mass: float = 0.0  # [kg]
+    com: Sequence[float] = (0.0, 0.0, 0.0)  # [m], in the row's DH frame
+    inertia: Any = 0.0  # [kg m^2] about the centre of mass, DH axes: (3, 3), a diagonal, or 0
+    parent: int | None = None  # row it sits on: None the one before, -1 the base
+    q_min: float = -INFINITE
+    q_max: float = INFINITE
+    qd_max: float = INFINITE
+    tau_max: float = INFINITE
+    rotor_inertia: float = 0.0  # [kg m^2 or kg], reflected
+    viscous: float = 0.0
+    coulomb: float = 0.0
+
+
+LIMITS = ("q_min", "q_max", "qd_max", "tau_max", "rotor_inertia", "viscous", "coulomb")
+
+
+def from_dh(
+    rows: Sequence[DHRow | Mapping[str, Any]],
+    *,
+    convention: str = "standard",
+    name: str = "robot",
+    gravity: Sequence[float] = GRAVITY,
+    base_rotation: Any = None,
+) -> RobotModel:
+    """The robot of a DH table: joints joint_1 …, links link_1 …, DH frames dh_1 ….
+
+    `base_rotation` (3, 3) turns the table's frame 0 in the base, say to lay axis 1 level.
+    """
+    if convention not in ("standard", "modified"):
+        raise ArgumentError(f"convention must be 'standard' or 'modified', got {convention!r}")
+    table = [_row(i, row) for i, row in enumerate(rows)]
+    turn = np.eye(3) if base_rotation is None else np.asarray(base_rotation, dtype=float)
+    joints: list[JointRow] = []
+    ends: list[tuple[Array, Array]] = []  # DH frame on its body
+    frames: dict[str, Frame] = {}
+    for i, row in enumerate(table):
+        parent = i - 1 if row.parent is None else row.parent
+        if not -1 <= parent < i:
+            raise ArgumentError(f"parent of DH row {i + 1} must be a row before it, got {parent}")
+        R_p, p_p = (turn, np.zeros(3)) if parent < 0 else ends[parent]
+        slide, swing = np.array([0.0, 0.0, row.d]), rotation_z(row.theta)
+        if convention == "standard":
+            rotation, place = R_p @ swing, p_p
+            end = (rotation_x(row.alpha), slide + np.array([row.a, 0.0, 0.0]))
+        else:
+            tilt = R_p @ rotation_x(row.alpha)
+            rotation, place = tilt @ swing, p_p + R_p @ np.array([row.a, 0.0, 0.0]) + tilt @ slide
+            end = (np.eye(3), np.zeros(3))
+        ends.append(end)
+        inertia = np.asarray(row.inertia, dtype=float)
+        body = RigidBody(
+            row.mass,
+            np.asarray(row.com, dtype=float),
+            inertia if inertia.shape == (3, 3) else np.diag(np.broadcast_to(inertia, 3)),
+        )
+        joints.append(
+            JointRow(
+                joint=f"joint_{i + 1}",
+                link=f"link_{i + 1}",
+                parent=parent,
+                prismatic=row.prismatic,
+                rotation=exact(rotation),
+                place=exact(place),
+                body=body.seen_from(*end),
+                continuous=not row.prismatic and math.isinf(row.q_max),
+                **{key: getattr(row, key) for key in LIMITS},
+            )
+        )
+        frames[f"dh_{i + 1}"] = Frame(i, exact(end[0]), exact(end[1]))
+    model = assemble(name, joints, frames, gravity=gravity)
+    check_model(model)
+    return model
+
+
+def _row(i: int, row: DHRow | Mapping[str, Any]) -> DHRow:
+    if isinstance(row, DHRow):
+        return row
+    known = {item.name for item in fields(DHRow)}
+    unknown = set(row) - known
+    if unknown:
+        raise ArgumentError(
+            f"DH row {i + 1} has no {', '.join(sorted(unknown))}; it knows {', '.join(sorted(known))}"
+        )
+    return DHRow(**row)
+
+
+def rotation_x(angle: float) -> Array:
+    c, s = math.cos(angle), math.sin(angle)
+    return exact(np.array([[1.0, 0.0, 0.0], [0.0, c, -s], [0.0, s, c]]))
+
+
+def rotation_z(angle: float) -> Array:
+    c, s = math.cos(angle), math.sin(angle)
+    return exact(np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]]))
+
+
+def exact(x: Array) -> Array:
+    """Without the 6e-17 that cos(pi/2) leaves behind."""
+    return np.where(np.abs(x) < 1e-15, 0.0, x)

@@ -1,0 +1,248 @@
+"""The arms of the papers, ready to use."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+
+import numpy as np
+
+from .assemble import JointRow, assemble
+from .checks import check_model
+from .dh import DHRow, from_dh, rotation_x
+from .rigid_body import Array, RigidBody
+from .robot import RobotModel
+
+PI_2 = math.pi / 2.0
+
+# Limits, drives and friction of the KUKA LWR 4+, which is the LWR-III's commercial twin.
+LWR_POSITION = np.radians([170.0, 120.0, 170.0, 120.0, 170.0, 120.0, 170.0])
+LWR_SPEED = np.radians([110.0, 110.0, 128.0, 128.0, 204.0, 184.0, 184.0])
+LWR_EFFORT = [176.0, 176.0, 100.0, 100.0, 100.0, 38.0, 38.0]
+LWR_ROTOR = [3.19, 3.2, 2.01, 1.92, 0.776, 0.391, 0.399]
+LWR_COULOMB = [11.9, 11.5, 8.98, 8.35, 8.31, 4.72, 6.04]
+LWR_VISCOUS = [14.4, 15.3, 6.55, 11.0, 4.29, 2.26, 1.6]
+LWR_MASS = [2.534, 2.362, 3.535, 1.688, 2.509, 1.207, 0.165]
+
+
+def _lwr_drive(i: int) -> dict[str, float]:
+    return {
+        "q_min": -float(LWR_POSITION[i]),
+        "q_max": float(LWR_POSITION[i]),
+        "qd_max": float(LWR_SPEED[i]),
+        "tau_max": LWR_EFFORT[i],
+        "rotor_inertia": LWR_ROTOR[i],
+        "viscous": LWR_VISCOUS[i],
+        "coulomb": LWR_COULOMB[i],
+    }
+
+
+def cylinder(mass: float, radius: float, axis: Array) -> Array:
+    """Inertia of a uniform cylinder along the vector `axis`, as long as it is."""
+    length = float(np.linalg.norm(axis))
+    u = np.asarray(axis) / length
+    across = mass * (3.0 * radius**2 + length**2) / 12.0
+    along = mass * radius**2 / 2.0
+    return across * np.eye(3) + (along - across) * np.outer(u, u)
+
+
+@cache
+def lwr_iii() -> RobotModel:
+    """The DLR LWR-III: table I of [DeLuca2009], standard DH.
+
+    The paper gives no numbers: L = 0.2 m, a7 = 0.08 m, the masses of the LWR 4+, and uniform
+    cylinders along the links are chosen here. Links of no length are 0.12 m along their joint's
+    axis.
+    """
+    L, a7 = 0.2, 0.08
+    alpha = [PI_2, -PI_2, PI_2, -PI_2, -PI_2, PI_2, 0.0]
+    d = [L, 0.0, 2.0 * L, 0.0, 2.0 * L, 0.0, 0.0]
+    a = [0.0] * 6 + [a7]
+    radius = [0.06, 0.06, 0.06, 0.06, 0.06, 0.05, 0.04]
+    rows = []
+    for i in range(7):
+        # From the previous frame's origin to this one's, in this frame's axes
+        span = rotation_x(alpha[i]).T @ np.array([a[i], 0.0, d[i]])
+        long = span if span.any() else rotation_x(alpha[i]).T @ np.array([0.0, 0.0, 0.12])
+        rows.append(
+            DHRow(
+                a=a[i],
+                alpha=alpha[i],
+                d=d[i],
+                mass=LWR_MASS[i],
+                com=-span / 2.0,
+                inertia=cylinder(LWR_MASS[i], radius[i], long),
+                **_lwr_drive(i),
+            )
+        )
+    return from_dh(rows, name="lwr_iii")
+
+
+@cache
+def kuka_lwr4() -> RobotModel:
+    """The KUKA LWR 4+ with a physically consistent set of inertias fitted to the base parameters
+    published by Gaz, Flacco and De Luca [Gaz2014]. The split of the mass between the links is a
+    choice: their motion does not reveal it.
+    """
+    height = [0.11, 0.2005, 0.2, 0.2, 0.2, 0.19, 0.078]
+    z, y = [0.0, 0.0, 1.0], [0.0, 1.0, 0.0]
+    axes = [z, [0.0, -1.0, 0.0], z, y, z, [0.0, -1.0, 0.0], z]
+    com = [
+        [0.0, 0.0236, 0.1101],
+        [0.0006, -0.0182, 0.0731],
+        [0.0003, -0.0081, 0.0989],
+        [-0.0021, 0.0166, 0.0777],
+        [-0.0003, 0.0184, 0.0661],
+        [0.0007, -0.0045, 0.0151],
+        [-0.0018, 0.0058, -0.0152],
+    ]
+    # Ixx, Iyy, Izz, Ixy, Ixz, Iyz about the centre of mass [1e-3 kg m^2]
+    inertia = [
+        [15.63, 15.38, 4.46, 0.0, 0.0, 0.0],
+        [15.51, 14.87, 4.83, -0.03, 0.10, -2.60],
+        [18.05, 16.75, 5.18, -0.01, 0.28, 3.42],
+        [13.92, 13.81, 4.94, -0.06, -0.27, 1.65],
+        [7.77, 7.14, 2.59, -0.01, -0.17, 0.24],
+        [2.970, 3.156, 2.779, -0.004, 0.012, -0.092],
+        [0.047, 0.083, 0.114, -0.002, 0.003, -0.008],
+    ]
+    rows = []
+    for i in range(7):
+        xx, yy, zz, xy, xz, yz = (1e-3 * v for v in inertia[i])
+        tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+        rows.append(
+            JointRow(
+                joint=f"joint_{i + 1}",
+                link=f"link_{i + 1}",
+                parent=i - 1,
+                axis=np.array(axes[i]),
+                place=np.array([0.0, 0.0, height[i]]),
+                body=RigidBody(LWR_MASS[i], np.array(com[i]), tensor),
+                **_lwr_drive(i),
+            )
+        )
+    model = assemble("kuka_lwr4", rows)
+    check_model(model)
+    return model
+
+
+@cache
+def stanford() -> RobotModel:
+    """The Stanford arm, 2R-P-3R: tables I and II of [GuarinoLoBianco2009], modified DH.
+
+    Inertias about the centres of mass. The limits are chosen here, around the paper's motion.
+    """
+    alpha = [0.0, -PI_2, PI_2, 0.0, -PI_2, PI_2]
+    d = [0.412, 0.154, 0.0, 0.0, 0.0, 0.263]
+    theta = [0.0, 0.0, -PI_2, 0.0, 0.0, 0.0]
+    mass = [9.29, 5.01, 4.25, 1.08, 0.63, 0.51]
+    com = [
+        [0.0, -0.1105, -0.0175],
+        [0.0, 0.0, -0.1054],
+        [0.0, 0.0, -0.6447],
+        [0.0, -0.0054, -0.0092],
+        [0.0, -0.0566, 0.0],
+        [0.0, 0.0, 0.1554],
+    ]
+    inertia = [
+        [0.276, 0.071, 0.255],
+        [0.108, 0.100, 0.018],
+        [2.51, 2.51, 0.006],
+        [0.002, 0.001, 0.001],
+        [0.003, 0.0004, 0.003],
+        [0.013, 0.013, 0.0003],
+    ]
+    rows = []
+    for i in range(6):
+        prismatic = i == 2
+        reach = (-0.1, 2.1) if prismatic else (-math.pi, math.pi)
+        rows.append(
+            DHRow(
+                alpha=alpha[i],
+                d=d[i],
+                theta=theta[i],
+                prismatic=prismatic,
+                mass=mass[i],
+                com=com[i],
+                inertia=inertia[i],
+                q_min=reach[0],
+                q_max=reach[1],
+                qd_max=3.0,
+                tau_max=200.0 if i < 3 else 20.0,
+            )
+        )
+    return from_dh(rows, convention="modified", name="stanford")
+
+
+@cache
+def planar_2r(length_1: float = 1.0, length_2: float = 1.0) -> RobotModel:
+    """Two thin rods of 10 and 5 kg in a vertical plane, joint 1 level: [DeLucaSlides].
+
+    Angles count from the horizontal. The slides do not say how long the rods are.
+    """
+
+    def rod(mass: float, length: float) -> DHRow:
+        across = mass * length**2 / 12.0
+        return DHRow(
+            a=length, mass=mass, com=(-length / 2.0, 0.0, 0.0), inertia=(0.0, across, across)
+        )
+
+    rods = [rod(10.0, length_1), rod(5.0, length_2)]
+    return from_dh(rods, name="planar_2r", base_rotation=rotation_x(PI_2))
+
+
+@cache
+def rx90() -> RobotModel:
+    """The Staubli RX-90 with the geometry of [Khalil2019], modified DH.
+
+    The inertias and drives are not the maker's: a sensible set of cylinders, chosen here.
+    """
+    alpha = [0.0, PI_2, 0.0, -PI_2, PI_2, -PI_2]
+    a = [0.0, 0.0, 0.45, 0.0, 0.0, 0.0]
+    d = [0.0, 0.0, 0.0, 0.45, 0.0, 0.0]
+    mass = [35.0, 20.0, 12.0, 5.0, 1.5, 0.5]
+    com = [[0, 0, -0.1], [0.2, 0, 0.05], [0, 0.08, 0], [0, 0, -0.15], [0, 0.02, 0], [0, 0, 0.06]]
+    body = [[0, 0, 0.45], [0.5, 0, 0], [0, 0.25, 0], [0, 0, 0.3], [0, 0.1, 0], [0, 0, 0.08]]
+    radius = [0.14, 0.09, 0.1, 0.06, 0.045, 0.03]
+    drives = {  # position [deg], speed [deg/s], effort [N m], rotor inertia [kg m^2]
+        "reach": [160.0, 137.5, 142.5, 270.0, 120.0, 270.0],
+        "speed": [236.0, 200.0, 286.0, 401.0, 320.0, 580.0],
+        "effort": [320.0, 320.0, 150.0, 40.0, 30.0, 15.0],
+        "rotor": [5.0, 5.0, 2.0, 0.3, 0.25, 0.1],
+    }
+    rows = []
+    for i in range(6):
+        reach = math.radians(drives["reach"][i])
+        rows.append(
+            DHRow(
+                alpha=alpha[i],
+                a=a[i],
+                d=d[i],
+                mass=mass[i],
+                com=com[i],
+                inertia=cylinder(mass[i], radius[i], np.array(body[i], dtype=float)),
+                q_min=-reach,
+                q_max=reach,
+                qd_max=math.radians(drives["speed"][i]),
+                tau_max=drives["effort"][i],
+                rotor_inertia=drives["rotor"][i],
+            )
+        )
+    return from_dh(rows, convention="modified", name="rx90")
+
+
+@cache
+def puma_4dof(load: float = 0.5) -> RobotModel:
+    """The simplified 4-joint PUMA of [LuMeng1993], point masses of 2, 2, 2 and 0.5 kg, with a
+    point load [kg] in its hand. Geometry of the PUMA 560.
+
+    The paper does not say how far the hand is from axis 4. On the axis its inertia would vanish;
+    0.1 m to the side is chosen here.
+    """
+    rows = [
+        DHRow(mass=2.0, com=(0.0, 0.0, -0.33)),
+        DHRow(alpha=-PI_2, d=0.1491, mass=2.0, com=(0.2159, 0.0, 0.0)),
+        DHRow(a=0.4318, mass=2.0, com=(-0.01015, 0.21655, 0.0)),
+        DHRow(a=-0.0203, alpha=-PI_2, d=0.4331, mass=0.5 + load, com=(0.1, 0.0, 0.0)),
+    ]
+    return from_dh(rows, convention="modified", name="puma_4dof")

@@ -1,0 +1,278 @@
+"""load_urdf(): any fixed-base tree in a URDF as a RobotModel."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import ArgumentError, ModelWarning, UrdfError
+from .checks import check_model, rotation_about
+from .rigid_body import RigidBody
+from .robot import GRAVITY, Frame, RobotModel
+from .urdf_elements import LARGEST, Joint, parse_elements, rotor_inertias
+from .urdf_tree import Plan, Tree, locked_positions
+from .urdf_xml import quoted, read_urdf
+
+Array = npt.NDArray[np.float64]
+
+
+def load_urdf(
+    path_or_xml: str | bytes | PathLike[str],
+    *,
+    root: str | None = None,
+    tip: str | None = None,
+    lock: Mapping[str, float] | Iterable[str] | None = None,
+    strict: bool = False,
+    rotor_inertia: float | Sequence[float] | Mapping[str, float] | None = None,
+    gravity: Sequence[float] = GRAVITY,
+) -> RobotModel:
+    """The robot in a URDF: a path, or XML text that begins with '<'.
+
+    Joints are ordered depth first from the root, siblings as in the document. Links on fixed
+    joints are lumped into the body that carries them; every link keeps its name in `frames`.
+    A mimic joint has no coordinate: its motion, rotor inertia and friction count in its leader's.
+    Limits that are missing, and an effort or velocity of 0, mean "not limited".
+
+    root: link that becomes the fixed base, with only what it carries; gravity is in its axes.
+    tip: link at which the arm ends; movable joints off the way to it are cut with all they carry,
+        except locked ones.
+    lock: joints that stand still, at 0 or at the mapped position [rad or m]; what mimics them too.
+    strict: what is odd (inertias that no distribution of mass has, …) raises instead of warns.
+    rotor_inertia: reflected to the joint [kg m^2 or kg]: one number, one per coordinate, or by
+        joint name; overrides gear_ratio^2 * rotor_inertia of the <transmission>s (Drake's tags).
+
+    Raises UrdfError, in one sentence that names the element, the fault and the remedy. The file
+    may come from a stranger: it is limited in size, and nothing it refers to is opened.
+    """
+    document = read_urdf(path_or_xml)
+    tree = Tree(parse_elements(document))
+    root = tree.root if root is None else tree.check_link(root, "root")
+    tip = None if tip is None else tree.check_link(tip, "tip")
+    plan = Plan(tree, root, tip, locked_positions(tree, lock))
+    bodies = _Bodies(plan)
+    rotors = _rotors(plan, rotor_inertias(document), rotor_inertia)
+    model = _model(plan, bodies, rotors, _gravity(gravity))
+    for sentence in document.oddities + bodies.negative_masses():
+        if strict:
+            raise UrdfError(sentence)
+        warnings.warn(sentence, ModelWarning, stacklevel=2)
+    check_model(model, strict=strict, error=UrdfError)
+    return model
+
+
+class _Bodies:
+    """The moving bodies of a plan, each with everything that is fixed to it."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.tree = plan.tree
+        self.rows = {name: row for row, name in enumerate(plan.moving)}
+        self.body = [RigidBody() for _ in self.rows]
+        self.parent: list[int] = []
+        self.pose: list[tuple[Array, Array]] = []  # in the parent body's frame, at position 0
+        self.frames: dict[str, Frame] = {}
+        self._put(plan.root, Frame(-1, np.eye(3), np.zeros(3)))
+        for joint in self.tree.walk(plan.root):
+            if joint.name in plan.moving:
+                self._add_moving(joint)
+            elif joint.name in plan.rigid:
+                self._add_rigid(joint, plan.rigid[joint.name])
+
+    def negative_masses(self) -> list[str]:
+        """Sentences about links of negative mass; raises if their whole body's is negative."""
+        found = []
+        for link, frame in self.frames.items():
+            mass = self.tree.links[link].mass
+            if frame.body < 0 or mass >= 0.0:
+                continue
+            sentence = f"link {quoted(link)} has mass {mass:g} kg; a mass must not be negative"
+            if self.body[frame.body].mass < 0.0:
+                raise UrdfError(sentence + ": correct its <mass>")
+            found.append(sentence + " (its body's is not): correct its <mass>")
+        return found
+
+    def _add_moving(self, joint: Joint) -> None:
+        carrier = self.frames[joint.parent]
+        self.parent.append(carrier.body)
+        self.pose.append(_joined(carrier, joint.rotation, joint.place))
+        self._put(joint.child, Frame(self.rows[joint.name], np.eye(3), np.zeros(3)))
+
+    def _add_rigid(self, joint: Joint, position: float) -> None:
+        rotation, place = joint.rotation, joint.place
+        if position:  # a fixed joint's axis means nothing and may be anything
+            axis = unit_axis(joint)
+            if joint.kind == "prismatic":
+                place = place + rotation @ axis * position
+            else:
+                rotation = rotation @ rotation_about(axis, position)
+        carrier = self.frames[joint.parent]
+        self._put(joint.child, Frame(carrier.body, *_joined(carrier, rotation, place)))
+
+    def _put(self, link: str, frame: Frame) -> None:
+        self.frames[link] = frame
+        if frame.body >= 0:
+            part = self.tree.links[link].seen_from(frame.rotation, frame.place)
+            self.body[frame.body] = self.body[frame.body] + part
+
+
+def unit_axis(joint: Joint) -> Array:
+    """The direction of a joint's axis, in its own frame."""
+    size = np.abs(joint.axis).max()
+    if size == 0.0:
+        raise UrdfError(
+            f"joint {quoted(joint.name)} has axis 0 0 0, which is no direction; give it one, such "
+            'as <axis xyz="0 0 1"/>'
+        )
+    scaled = joint.axis / size  # so that no square underflows
+    return scaled / np.linalg.norm(scaled)
+
+
+def _joined(frame: Frame, rotation: Array, place: Array) -> tuple[Array, Array]:
+    """A pose given in `frame`, as seen from the body that carries the frame."""
+    return frame.rotation @ rotation, frame.rotation @ place + frame.place
+
+
+def _model(plan: Plan, bodies: _Bodies, rotors: Array, gravity: Array) -> RobotModel:
+    names, couplings = plan.coordinates, list(plan.moving.values())
+    joints = [plan.tree.joints[name] for name in plan.moving]
+    q_min, q_max, qd_max, tau_max = _limits(plan).T
+    friction = [_friction(joint) for joint in joints]
+    viscous = _folded(plan, [damping for damping, _ in friction], power=2)
+    coulomb = _folded(plan, [coulomb for _, coulomb in friction], power=1)
+    return RobotModel(
+        name=plan.tree.name,
+        joint_names=tuple(names),
+        q_min=q_min,
+        q_max=q_max,
+        qd_max=qd_max,
+        tau_max=tau_max,
+        continuous=_continuous(plan),
+        rotor_inertia=rotors,
+        viscous=viscous,
+        coulomb=coulomb,
+        stiction=coulomb,
+        stribeck=np.zeros(len(names)),
+        link_names=tuple(joint.child for joint in joints),
+        body_joint_names=tuple(plan.moving),
+        parent=np.array(bodies.parent),
+        prismatic=np.array([joint.kind == "prismatic" for joint in joints]),
+        coordinate=np.array([names.index(coupling.joint) for coupling in couplings]),
+        ratio=np.array([coupling.ratio for coupling in couplings]),
+        offset=np.array([coupling.offset for coupling in couplings]),
+        axis=np.array([unit_axis(joint) for joint in joints]),
+        rotation=np.array([rotation for rotation, _ in bodies.pose]),
+        place=np.array([place for _, place in bodies.pose]),
+        mass=np.array([body.mass for body in bodies.body]),
+        com=np.array([body.com for body in bodies.body]),
+        inertia=np.array([body.inertia for body in bodies.body]),
+        frames=bodies.frames,
+        gravity=gravity,
+    )
+
+
+def _folded(plan: Plan, values: Sequence[float], power: int) -> Array:
+    """Per-joint values as the coordinates feel them: times |ratio| ** power, and summed."""
+    names = plan.coordinates
+    total = np.zeros(len(names))
+    for coupling, value in zip(plan.moving.values(), values):
+        total[names.index(coupling.joint)] += abs(coupling.ratio) ** power * value
+    return total
+
+
+def _limits(plan: Plan) -> Array:
+    """(n, 4): lower, upper, speed and effort of each coordinate; every moving joint is checked."""
+    rows = {name: _joint_limits(plan.tree.joints[name]) for name in plan.moving}
+    return np.array([rows[name] for name in plan.coordinates])
+
+
+def _joint_limits(joint: Joint) -> tuple[float, float, float, float]:
+    what = f"joint {quoted(joint.name)}"
+    for name, value in (("effort", joint.effort), ("velocity", joint.velocity)):
+        if value < 0.0:
+            raise UrdfError(
+                f"{what} has {name} limit {value:g}; it must not be negative: correct <limit>"
+            )
+    speed, effort = joint.velocity or math.inf, joint.effort or math.inf
+    if joint.kind == "continuous":
+        return -math.inf, math.inf, speed, effort
+    if joint.lower > joint.upper:
+        raise UrdfError(
+            f"{what} has lower limit {joint.lower:g} above upper limit {joint.upper:g}; swap or "
+            "correct them in <limit>"
+        )
+    return joint.lower, joint.upper, speed, effort
+
+
+def _continuous(plan: Plan) -> npt.NDArray[np.bool_]:
+    """Which coordinates return to the same posture after a turn, with all that follows them."""
+    result = {name: plan.tree.joints[name].kind == "continuous" for name in plan.coordinates}
+    for name, coupling in plan.moving.items():
+        if plan.tree.joints[name].kind == "prismatic" or coupling.ratio % 1.0:
+            result[coupling.joint] = False
+    return np.array(list(result.values()))
+
+
+def _friction(joint: Joint) -> tuple[float, float]:
+    """Viscous and Coulomb friction of a joint."""
+    for name, value in (("damping", joint.damping), ("friction", joint.friction)):
+        if value < 0.0:
+            raise UrdfError(
+                f"joint {quoted(joint.name)} has {name} {value:g}; it must not be negative: "
+                "correct <dynamics>"
+            )
+    return joint.damping, joint.friction
+
+
+def _rotors(plan: Plan, described: Mapping[str, float], given: Any) -> Array:
+    """Reflected inertia of each coordinate: as given, or else as the URDF describes."""
+    for name in described:
+        plan.tree.check_joint(name, "a <transmission> with a rotor inertia")
+    if given is not None and not isinstance(given, Mapping):
+        return _one_each(given, plan.coordinates)
+    per_joint = {name: described.get(name, 0.0) for name in plan.moving}
+    for name, value in (given or {}).items():
+        if plan.tree.check_joint(name, "rotor_inertia").name not in per_joint:
+            raise UrdfError(
+                f"rotor_inertia names joint {quoted(name)}, which does not move in this model; "
+                "leave it out"
+            )
+        per_joint[name] = _rotor(value, name)
+    return _folded(plan, list(per_joint.values()), power=2)
+
+
+def _one_each(given: Any, names: Sequence[str]) -> Array:
+    values = [given] * len(names) if np.ndim(given) == 0 else list(given)
+    if len(values) != len(names):
+        raise ArgumentError(
+            f"rotor_inertia has {len(values)} values for {len(names)} joints ({', '.join(names)})"
+            "; give one number, one for each, or a mapping"
+        )
+    return np.array([_rotor(value, name) for value, name in zip(values, names)])
+
+
+def _rotor(value: Any, joint: str) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not 0.0 <= number <= LARGEST:
+        raise ArgumentError(
+            f"rotor_inertia of joint {quoted(joint)} is {quoted(value)}; it must be a finite "
+            "number that is not negative"
+        )
+    return number
+
+
+def _gravity(gravity: Any) -> Array:
+    try:
+        vector = np.array(gravity, dtype=float)
+    except (TypeError, ValueError):
+        vector = np.full(3, np.nan)
+    if vector.shape != (3,) or not np.all(np.abs(vector) <= LARGEST):
+        raise ArgumentError(f"gravity must be 3 finite numbers [m/s^2], got {quoted(gravity)}")
+    return vector

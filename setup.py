@@ -1,0 +1,77 @@
+"""Build of robodyn_ros, for pip and for colcon (ament_python)."""
+
+from pathlib import Path
+
+from setuptools import find_packages, setup
+
+NAME = "robodyn_ros"
+
+
+def shared(*folders):
+    """Return the data files of the folders, each bound for the same place in share/robodyn_ros."""
+    files = {}
+    for folder in folders:
+        for path in sorted(Path(folder).rglob("*")):
+            if path.is_file() and path.suffix != ".pyc":
+                files.setdefault(f"share/{NAME}/{path.parent.as_posix()}", []).append(str(path))
+    return sorted(files.items())
+
+
+BENCH = ["mujoco>=3.17,<5", "pin"]
+
+setup(
+    name=NAME,
+    version="0.1.0",
+    description="Robot dynamics by Newton-Euler recursions, and their uses, with a ROS 2 face",
+    author="robodyn_ros maintainers",
+    author_email="maintainers@example.org",
+    license="Apache-2.0",
+    packages=find_packages(exclude=["test", "test.*", "benchmark", "benchmark.*"]),
+    data_files=[
+        ("share/ament_index/resource_index/packages", [f"resource/{NAME}"]),
+        (f"share/{NAME}", ["package.xml"]),
+        *shared("urdf", "launch", "config"),
+    ],
+    zip_safe=False,  # the kernels are cached beside their files
+    python_requires=">=3.10",
+    install_requires=[
+        "numpy>=1.24",
+        "numba>=0.59",
+        "urdfdom-py",
+        "typer>=0.9",
+        "rich>=13",
+    ],
+    extras_require={
+        # Unofficial wheels for machines without ROS 2; leave this out where it is installed.
+        "ros": [
+            "ros-jazzy-rclpy[fastrtps]==7.1.6",
+            "ros-jazzy-diagnostic-msgs",
+            "ros-jazzy-geometry-msgs",
+            "ros-jazzy-rosgraph-msgs",
+            "ros-jazzy-sensor-msgs",
+            "ros-jazzy-std-msgs",
+            "ros-jazzy-std-srvs",
+            "ros-jazzy-trajectory-msgs",
+            "ros-jazzy-visualization-msgs",
+        ],
+        "mujoco": ["mujoco>=3.17,<5"],
+        "dashboard": ["viser"],
+        "bags": ["rosbags", "plotly"],
+        "bench": BENCH,
+        "test": [
+            *BENCH,
+            "colcon-common-extensions",
+            "example-robot-data",
+            "hypothesis",
+            "matplotlib",
+            "mypy",
+            "pytest",
+            "pytest-xdist",
+            "ruff",
+            "setuptools>=64,<80",  # as colcon-core demands
+            "wheel",
+            "yourdfpy",
+        ],
+    },
+    entry_points={"console_scripts": ["robodyn = robodyn_ros.cli:main"]},
+)

@@ -1,0 +1,22 @@
+"""The files of this repository as a user gets them, for the tests of the repository itself."""
+
+import os
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+MADE = {".git", ".venv", "build", "dist", "install", "log", "__pycache__"}
+
+
+def source_files() -> list[Path]:
+    """Return the files that belong to the source, relative to ROOT.
+
+    In a checkout those that git tracks or would add; in an unpacked archive all that is not made.
+    """
+    if (ROOT / ".git").exists():
+        command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+        listed = subprocess.run(command, cwd=ROOT, capture_output=True, check=True, timeout=60)
+        paths = (Path(os.fsdecode(name)) for name in listed.stdout.split(b"\0") if name)
+    else:
+        paths = (path.relative_to(ROOT) for path in ROOT.rglob("*"))
+    return sorted(p for p in paths if (ROOT / p).is_file() and not MADE & set(p.parts))
