@@ -1,8 +1,9 @@
 """How the public functions call their kernels: one state at full speed, anything else with care.
 
 A kernel takes the model's block, then flat arrays that hold one or many states, then its outputs.
-It returns 0, or 1 if the arrays do not fit or hold a number that is not finite; only then is the
-question asked what exactly was wrong. So a good call pays almost nothing for being checked.
+It returns 0, or 1 if the arrays do not fit or hold a number that is not finite. A public function
+first tries the kernel as bound to its model; None comes back for anything but one good state, and
+only then are the arguments looked at closely. So a good call pays almost nothing for being checked.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from numba import njit
 
 from ..errors import ArgumentError
 from ..model.robot import RobotModel
+from .native import bind
 from .vector import COMPILE
 
 Array = npt.NDArray[np.float64]
@@ -26,10 +28,24 @@ ArrayLike = npt.ArrayLike
 Kernel = Callable[..., int]
 
 
+def bind_to(
+    model: RobotModel,
+    name: str,
+    kernel: Kernel,
+    inputs: int,
+    outputs: Sequence[int],
+    gravity: bool = True,
+) -> Callable[..., Any]:
+    """Bind a kernel to a model and remember it under `name`."""
+    block = model.block if gravity else model.block_without_gravity
+    model.bound[name] = bind(block, model.n, kernel, inputs, outputs)
+    return model.bound[name]
+
+
 def explain(model: RobotModel, **arguments: Any) -> NoReturn:
     """Say what is wrong with the arguments of a call that a kernel refused."""
     for name, value in arguments.items():
-        _states(model, name, value)
+        _check_finite(model, name, _states(model, name, value))
     raise ArgumentError(
         f"the result is not finite: one of {', '.join(arguments)} is too large for robot "
         f"'{model.name}'"
@@ -37,7 +53,7 @@ def explain(model: RobotModel, **arguments: Any) -> NoReturn:
 
 
 def _states(model: RobotModel, name: str, value: Any) -> Array:
-    """`value` as a finite (n,) or (T, n) array, or the error that names it."""
+    """`value` as an (n,) or (T, n) array, or the error that names it."""
     try:
         array = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
@@ -47,6 +63,10 @@ def _states(model: RobotModel, name: str, value: Any) -> Array:
             f"{name} must have shape ({model.n},) or (T, {model.n}) for robot '{model.name}', "
             f"got {array.shape}"
         )
+    return array
+
+
+def _check_finite(model: RobotModel, name: str, array: Array) -> None:
     if not np.isfinite(array).all():
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
         sample = f" in sample {where[0]}" if array.ndim == 2 else ""
@@ -54,7 +74,6 @@ def _states(model: RobotModel, name: str, value: Any) -> Array:
             f"{name} of joint '{model.joint_names[where[-1]]}'{sample} is {array[where]}; "
             "it must be finite"
         )
-    return array
 
 
 def evaluate(
@@ -71,23 +90,20 @@ def evaluate(
     `shapes` are those of the outputs for a single state; a batch of T gets (T, *shape).
     """
     states = {name: _states(model, name, value) for name, value in arguments.items()}
+    batch = any(array.ndim == 2 for array in states.values())
     counts = {array.shape[0] for array in states.values() if array.ndim == 2}
     if len(counts) > 1:
         given = ", ".join(f"{name} {array.shape}" for name, array in states.items())
         raise ArgumentError(f"batches must have the same number of samples, got {given}")
     T = counts.pop() if counts else 1
     inputs = [np.require(np.broadcast_to(x, (T, model.n)), requirements="CW") for x in states.values()]
-    outputs = [np.zeros((T, *shape)) for shape in shapes]
+    outputs = [np.empty((T, *shape)) for shape in shapes]
 
     def run(call: Kernel, rows: slice) -> int:
         if rows.start == rows.stop:
             return 0
         flat_in = [x[rows].reshape(-1) for x in inputs]
-        # A matrix per state arrives as one tall matrix, anything else as one flat vector.
-        flat_out = [
-            y[rows].reshape(-1, y.shape[-1]) if y.ndim == 3 else y[rows].reshape(-1)
-            for y in outputs
-        ]
+        flat_out = [y[rows].reshape(-1) for y in outputs]
         # A copy, because the block holds the work space and the kernel may run unlocked.
         return call(block.copy(), *flat_in, *constants, *flat_out)
 
@@ -101,12 +117,7 @@ def evaluate(
             failed = any(list(pool.map(lambda rows: run(unlocked, rows), chunks)))
     if failed:
         explain(model, **arguments)
-    return [y if counts_batch(states) else y[0] for y in outputs]
-
-
-def counts_batch(states: dict[str, Array]) -> bool:
-    """Whether any argument came as a batch."""
-    return any(array.ndim == 2 for array in states.values())
+    return [y if batch else y[0] for y in outputs]
 
 
 @cache

@@ -18,11 +18,10 @@ the variants are each other with the two velocities exchanged. For prismatic joi
 
 from __future__ import annotations
 
-import numpy as np
-
+from ..errors import ArgumentError
 from ..model import block as at
 from ..model.robot import RobotModel
-from .call import Array, ArrayLike, evaluate, explain
+from .call import Array, ArrayLike, bind_to, evaluate
 from .inertia import along_joint, h_, J_, shift_inertia, unit_momentum
 from .kinematics import R_, o_, place_base, place_body
 from .ne_star import coriolis_matrix_by_columns
@@ -36,13 +35,13 @@ from .vector import (
     add,
     add6,
     add9,
-    all_finite,
     column_z,
     congruence,
     cross,
     dot,
     index,
     inline,
+    joint_position,
     kernel,
     load3,
     load6,
@@ -109,16 +108,13 @@ def _gyroscopic(w, S, factorization):
     return x[0], a + k[2], b - k[1], a - k[2], y[1], c + k[0], b + k[1], c - k[0], z[2]
 
 
-@kernel(
-    "int64(float64[::1], float64[::1], float64[::1], int64,"
-    " float64[:, ::1], float64[:, ::1], float64[::1])"
-)
-def _equations_of_motion(block, q, qd, factorization, M, C, g):
+@inline
+def _sweep(block, q, qd, factorization, M, C, g):
     bodies, n = index(block[at.BODIES]), index(block[at.COORDINATES])
     T = samples(n, U(q.size))
     if T == 0 or qd.size != q.size or g.size != q.size:
         return 1
-    if M.size != q.size * n or C.size != M.size or not (all_finite(q) and all_finite(qd)):
+    if M.size != q.size * n or C.size != M.size:
         return 1
     rotors = index(block[at.ROTORS])
     base = at.HEADER
@@ -130,18 +126,20 @@ def _equations_of_motion(block, q, qd, factorization, M, C, g):
     C[:] = 0.0
     g[:] = 0.0
 
+    bad = 0.0
     for t in range(T):
         s = t * n
         for k in range(n):
-            M[s + k, k] = block[rotors + k]
+            M[(s + k) * n + k] = block[rotors + k]
 
         for i in range(bodies):
             b = base + (i + U1) * at.ROW
             p = index(block[b + at.PARENT])
             k = s + index(block[b + at.COORDINATE])
-            ratio = block[b + at.RATIO]
-            R, o = place_body(block, b, p, ratio * q[k] + block[b + at.OFFSET])
-            z = scale(ratio, column_z(R))  # the joint's motion per unit of its coordinate
+            x = joint_position(block, b, q, s)
+            bad += 0.0 * x
+            R, o = place_body(block, b, p, x)
+            z = scale(block[b + at.RATIO], column_z(R))  # the joint's motion per unit of its coordinate
             w = load3(block, p + w_)
             v = add(load3(block, p + v_), cross(w, sub(o, load3(block, p + o_))))
             if block[b + at.PRISMATIC] == 0.0:
@@ -185,8 +183,9 @@ def _equations_of_motion(block, q, qd, factorization, M, C, g):
             else:
                 y = cross(P, z)
                 g[s + k] -= m * dot(z, field)
-            M[s + k, k] += along_joint(block, b, z, f1, n1)
-            C[s + k, k] += along_joint(block, b, z, f2, n2)
+            M[(s + k) * n + k] += along_joint(block, b, z, f1, n1)
+            C[(s + k) * n + k] += along_joint(block, b, z, f2, n2)
+            bad += 0.0 * C[(s + k) * n + k]
 
             # The parent carries this composite too
             r = sub(o, load3(block, p + o_))
@@ -205,15 +204,31 @@ def _equations_of_motion(block, q, qd, factorization, M, C, g):
                 z_p = scale(block[p + at.RATIO], column_z(load9(block, p + R_)))
                 k_p = index(block[p + at.COORDINATE])
                 value = along_joint(block, p, z_p, f1, n1)
-                M[s + k, k_p] += value
-                M[s + k_p, k] += value
-                C[s + k_p, k] += along_joint(block, p, z_p, f2, n2)
+                M[(s + k) * n + k_p] += value
+                M[(s + k_p) * n + k] += value
+                C[(s + k_p) * n + k] += along_joint(block, p, z_p, f2, n2)
                 value = dot(f1, load3(block, p + nu_)) + dot(n1, load3(block, p + sigma_))
                 if block[p + at.PRISMATIC] == 0.0:
                     value += dot(y, z_p)
-                C[s + k, k_p] += value
+                C[(s + k) * n + k_p] += value
                 p = index(block[p + at.PARENT])
-    return 0 if np.isfinite(C.sum()) else 1
+    return 0 if bad == 0.0 else 1
+
+
+@kernel(
+    "int64(float64[::1], float64[::1], float64[::1], float64[::1], float64[::1], float64[::1])"
+)
+def _equations_of_motion(block, q, qd, M, C, g):
+    """In the factorization 0001."""
+    return _sweep(block, q, qd, 0, M, C, g)
+
+
+@kernel(
+    "int64(float64[::1], float64[::1], float64[::1], int64,"
+    " float64[::1], float64[::1], float64[::1])"
+)
+def _equations_of_motion_in(block, q, qd, factorization, M, C, g):
+    return _sweep(block, q, qd, factorization, M, C, g)
 
 
 def equations_of_motion(
@@ -229,20 +244,23 @@ def equations_of_motion(
 
     `variant` is 0001 or 1110; both make Mdot - 2 C* skew-symmetric, as does the Christoffel one.
     """
-    factorization = FACTORIZATIONS["christoffel" if christoffel else variant]
+    if variant == "0001" and not christoffel:
+        try:
+            call = model.bound["equations_of_motion"]
+        except KeyError:
+            call = bind_to(model, "equations_of_motion", _equations_of_motion, 2, (2, 2, 1))
+        result = call(q, qd)
+        if result is not None:
+            return result
+    factorization = "christoffel" if christoffel else variant
+    if factorization not in FACTORIZATIONS:
+        raise ArgumentError(f"variant must be 0001 or 1110 here, got {variant!r}")
     n = model.n
-    M, C, g = np.empty((n, n)), np.empty((n, n)), np.empty(n)
-    try:
-        failed = _equations_of_motion(model.block, q, qd, factorization, M, C, g)
-    except TypeError:
-        arguments, shapes = {"q": q, "qd": qd}, [(n, n), (n, n), (n,)]
-        constants = (factorization,)
-        many = evaluate(
-            _equations_of_motion, model, model.block, arguments, shapes, constants, threads
-        )
-        return many[0], many[1], many[2]
-    if failed:
-        explain(model, q=q, qd=qd)
+    arguments, shapes = {"q": q, "qd": qd}, [(n, n), (n, n), (n,)]
+    constants = (FACTORIZATIONS[factorization],)
+    M, C, g = evaluate(
+        _equations_of_motion_in, model, model.block, arguments, shapes, constants, threads
+    )
     return M, C, g
 
 
@@ -260,6 +278,7 @@ def coriolis_matrix(
     The valid variants come in one sweep, the fourteen others column by column.
     """
     if christoffel or variant in FACTORIZATIONS:
-        options = {"christoffel": christoffel, "variant": variant, "threads": threads}
-        return equations_of_motion(model, q, qd, **options)[1]
+        return equations_of_motion(
+            model, q, qd, christoffel=christoffel, variant=variant, threads=threads
+        )[1]
     return coriolis_matrix_by_columns(model, q, qd, variant=variant)

@@ -11,11 +11,9 @@ joint origins instead of the centres of mass, which leaves (7), (9) without work
 
 from __future__ import annotations
 
-import numpy as np
-
 from ..model import block as at
 from ..model.robot import RobotModel
-from .call import Array, ArrayLike, evaluate, explain
+from .call import Array, ArrayLike, bind_to, evaluate
 from .friction import friction_rate, friction_torque
 from .vector import (
     ZERO,
@@ -25,11 +23,12 @@ from .vector import (
     add,
     add9,
     add_z,
-    all_finite,
     column_z,
     cross,
     cross_z,
     index,
+    joint_frame,
+    joint_position,
     inline,
     kernel,
     load3,
@@ -43,7 +42,6 @@ from .vector import (
     store3,
     store9,
     symvec,
-    turn_z,
 )
 
 # Work space of a body's row
@@ -74,8 +72,6 @@ def _force_rate(block, q, qd, qdd, qddd, tau, tau_dot):
         return 1
     if tau.size != q.size or tau_dot.size != q.size:
         return 1
-    if not (all_finite(q) and all_finite(qd) and all_finite(qdd) and all_finite(qddd)):
-        return 1
     rotors = index(block[at.ROTORS])
     base = at.HEADER
     store3(block, base + w_, ZERO)
@@ -87,6 +83,7 @@ def _force_rate(block, q, qd, qdd, qddd, tau, tau_dot):
         block[base + U_ + k] = 0.0
         block[base + V_ + k] = 0.0
 
+    bad = 0.0
     for t in range(T):
         s = t * n
         for k in range(n):
@@ -98,18 +95,13 @@ def _force_rate(block, q, qd, qdd, qddd, tau, tau_dot):
             p = index(block[b + at.PARENT])
             k = s + index(block[b + at.COORDINATE])
             ratio = block[b + at.RATIO]
-            x, xd = ratio * q[k] + block[b + at.OFFSET], ratio * qd[k]
-            xdd, xddd = ratio * qdd[k], ratio * qddd[k]
-            E, r = load9(block, b + at.ROTATION), load3(block, b + at.PLACE)
-            w_p = load3(block, p + w_)
+            xd, xdd, xddd = ratio * qd[k], ratio * qdd[k], ratio * qddd[k]
+            R, r = joint_frame(block, b, joint_position(block, b, q, s))
             revolute = block[b + at.PRISMATIC] == 0.0
-            if revolute:
-                R = turn_z(E, x)
-                rd = cross(w_p, r)
-            else:
-                R = E
-                r = add(r, scale(x, column_z(E)))
-                rd = add(cross(w_p, r), scale(xd, column_z(E)))  # (29)
+            w_p = load3(block, p + w_)
+            rd = cross(w_p, r)
+            if not revolute:
+                rd = add(rd, scale(xd, column_z(R)))  # (29)
             w = matvec_t(R, w_p)
             wd = matvec_t(R, load3(block, p + wd_))
             wdd = matvec_t(R, load3(block, p + wdd_))
@@ -168,6 +160,7 @@ def _force_rate(block, q, qd, qdd, qddd, tau, tau_dot):
             else:
                 tau[k] += ratio * f[2]  # (19)
                 tau_dot[k] += ratio * (fd[2] + f[0] * w[1] - f[1] * w[0])  # (21)
+            bad += 0.0 * (tau[k] + tau_dot[k])
             R, r, rd = load9(block, b + R_), load3(block, b + r_), load3(block, b + rd_)
             f, fd = matvec(R, f), matvec(R, fd)
             accumulate3(block, p + f_, f)  # (14)
@@ -175,7 +168,7 @@ def _force_rate(block, q, qd, qdd, qddd, tau, tau_dot):
             accumulate3(block, p + n_, add(matvec(R, torque), cross(r, f)))  # (15)
             moved = add(cross(rd, f), cross(r, fd))
             accumulate3(block, p + nd_, add(matvec(R, torque_d), moved))  # (17)
-    return 0 if all_finite(tau) and all_finite(tau_dot) else 1
+    return 0 if bad == 0.0 else 1
 
 
 def force_rate(
@@ -194,19 +187,18 @@ def force_rate(
     With `friction`, its torque and the rate of it are added; the step of Coulomb friction at a
     reversal has no rate and is left out of tau_dot.
     """
-    block = model.block if gravity else model.block_without_gravity
-    n = model.n
-    tau, tau_dot = np.empty(n), np.empty(n)
+    name = "force_rate" if gravity else "force_rate without gravity"
     try:
-        failed = _force_rate(block, q, qd, qdd, qddd, tau, tau_dot)
-    except TypeError:
+        call = model.bound[name]
+    except KeyError:
+        call = bind_to(model, name, _force_rate, 4, (1, 1), gravity)
+    rates = call(q, qd, qdd, qddd)
+    if rates is None:
+        block = model.block if gravity else model.block_without_gravity
         arguments = {"q": q, "qd": qd, "qdd": qdd, "qddd": qddd}
-        tau, tau_dot = evaluate(
-            _force_rate, model, block, arguments, [(n,), (n,)], threads=threads
-        )
-    else:
-        if failed:
-            explain(model, q=q, qd=qd, qdd=qdd, qddd=qddd)
+        shapes = [(model.n,), (model.n,)]
+        rates = evaluate(_force_rate, model, block, arguments, shapes, threads=threads)
+    tau, tau_dot = rates
     if friction:
         tau += friction_torque(model, qd)
         tau_dot += friction_rate(model, qd, qdd)

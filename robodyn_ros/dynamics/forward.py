@@ -14,7 +14,7 @@ import numpy as np
 from ..errors import ArgumentError
 from ..model import block as at
 from ..model.robot import RobotModel
-from .call import Array, ArrayLike, evaluate, explain
+from .call import Array, ArrayLike, bind_to, evaluate, explain
 from .external import external_torque
 from .friction import friction_torque
 from .inertia import mass_matrix
@@ -28,13 +28,13 @@ from .vector import (
     accumulate6,
     accumulate9,
     add,
-    all_finite,
     column_z,
     congruence,
     cross,
     dot,
     index,
     inline,
+    joint_position,
     kernel,
     load3,
     load6,
@@ -134,8 +134,6 @@ def _articulated_bodies(block, q, qd, tau, qdd):
     T = samples(n, U(q.size))
     if T == 0 or qd.size != q.size or tau.size != q.size or qdd.size != q.size:
         return 1
-    if not (all_finite(q) and all_finite(qd) and all_finite(tau)):
-        return 1
     rotors = index(block[at.ROTORS])
     base = at.HEADER
     place_base(block)
@@ -143,6 +141,7 @@ def _articulated_bodies(block, q, qd, tau, qdd):
     store3(block, base + wd_, ZERO)
     store3(block, base + a_, scale(-1.0, load3(block, at.GRAVITY)))
 
+    bad = 0.0
     for t in range(T):
         s = t * n
         # i) forward: velocities, and accelerations and wrenches as if qdd were 0
@@ -150,7 +149,9 @@ def _articulated_bodies(block, q, qd, tau, qdd):
             b = base + (i + U1) * at.ROW
             p = index(block[b + at.PARENT])
             k = s + index(block[b + at.COORDINATE])
-            R, o = place_body(block, b, p, q[k] + block[b + at.OFFSET])
+            x = joint_position(block, b, q, s)
+            bad += 0.0 * x
+            R, o = place_body(block, b, p, x)
             zd = scale(qd[k], column_z(R))
             w = load3(block, p + w_)
             gamma_w, gamma_a = ZERO, cross(w, cross(w, sub(o, load3(block, p + o_))))
@@ -218,6 +219,7 @@ def _articulated_bodies(block, q, qd, tau, qdd):
             wd = add(wd, load3(block, b + gw_))
             Un, Uf = load3(block, b + Un_), load3(block, b + Uf_)
             qdd[k] = (block[b + u_] - dot(Un, wd) - dot(Uf, a)) * block[b + H_]  # (7.77)
+            bad += 0.0 * qdd[k]
             zdd = scale(qdd[k], column_z(load9(block, b + R_)))
             if block[b + at.PRISMATIC] == 0.0:
                 wd = add(wd, zdd)  # (7.78)
@@ -225,7 +227,7 @@ def _articulated_bodies(block, q, qd, tau, qdd):
                 a = add(a, zdd)
             store3(block, b + wd_, wd)
             store3(block, b + a_, a)
-    return 0 if all_finite(qdd) else 1
+    return 0 if bad == 0.0 else 1
 
 
 def forward_dynamics(
@@ -252,17 +254,16 @@ def forward_dynamics(
         tau = tau + external_torque(model, q, external)
     if model.coupled or method == "mass_matrix":
         return _by_mass_matrix(model, q, qd, tau, threads)
-    block = model.block
-    qdd = np.empty(model.n)
     try:
-        failed = _articulated_bodies(block, q, qd, tau, qdd)
-    except TypeError:
+        call = model.bound["forward_dynamics"]
+    except KeyError:
+        call = bind_to(model, "forward_dynamics", _articulated_bodies, 3, (1,))
+    qdd = call(q, qd, tau)
+    if qdd is None:
         arguments, shapes = {"q": q, "qd": qd, "tau": tau}, [(model.n,)]
-        return evaluate(
-            _articulated_bodies, model, block, arguments, shapes, threads=threads
+        qdd = evaluate(
+            _articulated_bodies, model, model.block, arguments, shapes, threads=threads
         )[0]
-    if failed:
-        explain(model, q=q, qd=qd, tau=tau)
     return qdd
 
 

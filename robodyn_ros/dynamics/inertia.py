@@ -8,11 +8,9 @@ below, is a column of M.
 
 from __future__ import annotations
 
-import numpy as np
-
 from ..model import block as at
 from ..model.robot import RobotModel
-from .call import Array, ArrayLike, evaluate, explain
+from .call import Array, ArrayLike, bind_to, evaluate
 from .kinematics import WORLD_END, R_, o_, place_base, place_body
 from .vector import (
     U,
@@ -21,13 +19,13 @@ from .vector import (
     accumulate6,
     add,
     add6,
-    all_finite,
     column_z,
     congruence,
     cross,
     dot,
     index,
     inline,
+    joint_position,
     kernel,
     load3,
     load6,
@@ -74,24 +72,26 @@ def along_joint(block, b, z, f, torque):
     return dot(z, torque) if block[b + at.PRISMATIC] == 0.0 else dot(z, f)
 
 
-@kernel("int64(float64[::1], float64[::1], float64[:, ::1])")
+@kernel("int64(float64[::1], float64[::1], float64[::1])")
 def _mass_matrix(block, q, M):
     bodies, n = index(block[at.BODIES]), index(block[at.COORDINATES])
     T = samples(n, U(q.size))
-    if T == 0 or M.size != q.size * n or not all_finite(q):
+    if T == 0 or M.size != q.size * n:
         return 1
     rotors = index(block[at.ROTORS])
     base = at.HEADER
     place_base(block)
     M[:] = 0.0
 
+    bad = 0.0
     for t in range(T):
         s = t * n
         for k in range(n):
-            M[s + k, k] = block[rotors + k]
+            M[(s + k) * n + k] = block[rotors + k]
         for i in range(bodies):
             b = base + (i + U1) * at.ROW
-            x = block[b + at.RATIO] * q[s + index(block[b + at.COORDINATE])] + block[b + at.OFFSET]
+            x = joint_position(block, b, q, s)
+            bad += 0.0 * x
             R, _ = place_body(block, b, index(block[b + at.PARENT]), x)
             store3(block, b + h_, matvec(R, load3(block, b + at.MOMENT)))
             store6(block, b + J_, congruence(R, load6(block, b + at.INERTIA)))
@@ -104,7 +104,7 @@ def _mass_matrix(block, q, M):
             z = scale(block[b + at.RATIO], column_z(load9(block, b + R_)))
             k = index(block[b + at.COORDINATE])
             P, L = unit_momentum(block, b, z, h, J)
-            M[s + k, k] += along_joint(block, b, z, P, L)
+            M[(s + k) * n + k] += along_joint(block, b, z, P, L)
             # The parent carries this composite too
             r = sub(o, load3(block, p + o_))
             accumulate3(block, p + h_, add(h, scale(m, r)))
@@ -117,20 +117,20 @@ def _mass_matrix(block, q, M):
                 z_p = scale(block[p + at.RATIO], column_z(load9(block, p + R_)))
                 k_p = index(block[p + at.COORDINATE])
                 value = along_joint(block, p, z_p, P, L)
-                M[s + k, k_p] += value
-                M[s + k_p, k] += value
+                M[(s + k) * n + k_p] += value
+                M[(s + k_p) * n + k] += value
                 p = index(block[p + at.PARENT])
-    return 0
+    return 0 if bad == 0.0 else 1
 
 
 def mass_matrix(model: RobotModel, q: ArrayLike, *, threads: int = 1) -> Array:
     """M(q), (n, n) [kg m^2, kg m, kg], symmetric and positive definite, rotors on its diagonal."""
-    M = np.empty((model.n, model.n))
     try:
-        failed = _mass_matrix(model.block, q, M)
-    except TypeError:
-        arguments, shapes = {"q": q}, [M.shape]
-        return evaluate(_mass_matrix, model, model.block, arguments, shapes, threads=threads)[0]
-    if failed:
-        explain(model, q=q)
+        call = model.bound["mass_matrix"]
+    except KeyError:
+        call = bind_to(model, "mass_matrix", _mass_matrix, 1, (2,))
+    M = call(q)
+    if M is None:
+        shapes = [(model.n, model.n)]
+        M = evaluate(_mass_matrix, model, model.block, {"q": q}, shapes, threads=threads)[0]
     return M

@@ -14,11 +14,12 @@ from .vector import (
     U1,
     U3,
     add,
-    all_finite,
     column_z,
     cross,
     index,
     inline,
+    joint_frame,
+    joint_position,
     kernel,
     load3,
     load9,
@@ -29,7 +30,6 @@ from .vector import (
     store3,
     store9,
     sub,
-    turn_z,
 )
 
 # Work space of a body's row, for all kernels that work in the base's axes
@@ -49,12 +49,8 @@ def place_base(block):
 def place_body(block, b, p, x):
     """Rotation and origin, in the base's axes, of the body in row b at joint position x."""
     R_p = load9(block, p + R_)
-    E, r = load9(block, b + at.ROTATION), load3(block, b + at.PLACE)
-    if block[b + at.PRISMATIC] == 0.0:
-        E = turn_z(E, x)
-    else:
-        r = add(r, scale(x, column_z(E)))
-    R = matmul(R_p, E)
+    R, r = joint_frame(block, b, x)
+    R = matmul(R_p, R)
     o = add(load3(block, p + o_), matvec(R_p, r))
     store9(block, b + R_, R)
     store3(block, b + o_, o)
@@ -63,11 +59,14 @@ def place_body(block, b, p, x):
 
 @inline
 def place_bodies(block, q, s):
-    """Place all bodies for the joint positions that start at q[s]."""
+    """Place all bodies for the joint positions that start at q[s]; NaN if one is not finite."""
+    bad = 0.0
     for i in range(index(block[at.BODIES])):
         b = at.HEADER + (i + U1) * at.ROW
-        x = block[b + at.RATIO] * q[s + index(block[b + at.COORDINATE])] + block[b + at.OFFSET]
+        x = joint_position(block, b, q, s)
+        bad += 0.0 * x
         place_body(block, b, index(block[b + at.PARENT]), x)
+    return bad
 
 
 @inline
@@ -82,11 +81,12 @@ def point_on_body(block, frame, point):
 def _pose(block, q, frame, pose):
     n = index(block[at.COORDINATES])
     T = samples(n, U(q.size))
-    if T == 0 or not all_finite(q):
+    if T == 0:
         return 1
     place_base(block)
+    bad = 0.0
     for t in range(T):
-        place_bodies(block, q, t * n)
+        bad += place_bodies(block, q, t * n)
         R = matmul(load9(block, index(frame[U(0)]) + R_), load9(frame, U1))
         place = point_on_body(block, frame, ZERO)
         row = t * U(4)
@@ -97,19 +97,20 @@ def _pose(block, q, frame, pose):
         pose[row, 0], pose[row, 1], pose[row, 2], pose[row, 3] = R[6], R[7], R[8], place[2]
         row += U1
         pose[row, 0], pose[row, 1], pose[row, 2], pose[row, 3] = 0.0, 0.0, 0.0, 1.0
-    return 0
+    return 0 if bad == 0.0 else 1
 
 
 @kernel("int64(float64[::1], float64[::1], float64[::1], float64[::1], float64[:, ::1])")
 def _jacobian(block, q, frame, point, J):
     n = index(block[at.COORDINATES])
     T = samples(n, U(q.size))
-    if T == 0 or not (all_finite(q) and all_finite(point)):
+    if T == 0:
         return 1
     place_base(block)
+    bad = 0.0
     J[:] = 0.0
     for t in range(T):
-        place_bodies(block, q, t * n)
+        bad += place_bodies(block, q, t * n)
         place = point_on_body(block, frame, load3(point, U(0)))
         b = index(frame[U(0)])
         row = t * U(6)
@@ -127,7 +128,7 @@ def _jacobian(block, q, frame, point, J):
             J[row + U1, k] += v[1]
             J[row + U(2), k] += v[2]
             b = index(block[b + at.PARENT])
-    return 0
+    return 0 if bad == 0.0 else 1
 
 
 @kernel(
@@ -139,20 +140,20 @@ def _acceleration_bias(block, q, qd, frame, point, out):
     T = samples(n, U(q.size))
     if T == 0 or qd.size != q.size:
         return 1
-    if not (all_finite(q) and all_finite(qd) and all_finite(point)):
-        return 1
     place_base(block)
     store3(block, at.HEADER + w_, ZERO)
     store3(block, at.HEADER + wd_, ZERO)
     store3(block, at.HEADER + a_, ZERO)
+    bad = 0.0
     for t in range(T):
         for i in range(bodies):
             b = at.HEADER + (i + U1) * at.ROW
             p = index(block[b + at.PARENT])
             k = t * n + index(block[b + at.COORDINATE])
-            ratio = block[b + at.RATIO]
-            R, o = place_body(block, b, p, ratio * q[k] + block[b + at.OFFSET])
-            zd = scale(ratio * qd[k], column_z(R))
+            x = joint_position(block, b, q, t * n)
+            R, o = place_body(block, b, p, x)
+            zd = scale(block[b + at.RATIO] * qd[k], column_z(R))
+            bad += 0.0 * x + 0.0 * qd[k]
             w, wd = load3(block, p + w_), load3(block, p + wd_)
             r = sub(o, load3(block, p + o_))
             a = add(load3(block, p + a_), add(cross(wd, r), cross(w, cross(w, r))))
@@ -169,7 +170,7 @@ def _acceleration_bias(block, q, qd, frame, point, out):
         r = sub(point_on_body(block, frame, load3(point, U(0))), load3(block, b + o_))
         store3(out, t * U(6), add(load3(block, b + a_), add(cross(wd, r), cross(w, cross(w, r)))))
         store3(out, t * U(6) + U3, wd)
-    return 0 if all_finite(out) else 1
+    return 0 if bad == 0.0 else 1
 
 
 def forward_kinematics(model: RobotModel, q: ArrayLike, link: str | None = None) -> Array:

@@ -20,7 +20,7 @@ import numpy as np
 
 from ..model import block as at
 from ..model.robot import RobotModel
-from .call import Array, ArrayLike, evaluate, explain
+from .call import Array, ArrayLike, bind_to, evaluate
 from .ne_star import ne_star
 from .vector import (
     ZERO,
@@ -29,10 +29,10 @@ from .vector import (
     accumulate3,
     add,
     add_z,
-    all_finite,
-    column_z,
     cross,
     index,
+    joint_frame,
+    joint_position,
     kernel,
     load3,
     load6,
@@ -44,7 +44,6 @@ from .vector import (
     store3,
     store9,
     symvec,
-    turn_z,
 )
 
 # Work space of a body's row
@@ -62,14 +61,13 @@ def _momentum_terms(block, q, qd, p, ctqd, g):
         return 1
     if p.size != q.size or ctqd.size != q.size or g.size != q.size:
         return 1
-    if not (all_finite(q) and all_finite(qd)):
-        return 1
     rotors = index(block[at.ROTORS])
     base = at.HEADER
     store3(block, base + w_, ZERO)
     store3(block, base + v_, ZERO)
     store3(block, base + a_, scale(-1.0, load3(block, at.GRAVITY)))
 
+    bad = 0.0
     for t in range(T):
         s = t * n
         for k in range(s, s + n):
@@ -81,15 +79,11 @@ def _momentum_terms(block, q, qd, p, ctqd, g):
             b = base + (i + U1) * at.ROW
             up = index(block[b + at.PARENT])
             k = s + index(block[b + at.COORDINATE])
-            x = block[b + at.RATIO] * q[k] + block[b + at.OFFSET]
             xd = block[b + at.RATIO] * qd[k]
-            E, r = load9(block, b + at.ROTATION), load3(block, b + at.PLACE)
+            x = joint_position(block, b, q, s)
+            bad += 0.0 * x
+            R, r = joint_frame(block, b, x)
             revolute = block[b + at.PRISMATIC] == 0.0
-            if revolute:
-                R = turn_z(E, x)
-            else:
-                R = E
-                r = add(r, scale(x, column_z(E)))
             w = load3(block, up + w_)
             v = matvec_t(R, add(load3(block, up + v_), cross(w, r)))
             w = matvec_t(R, w)
@@ -126,33 +120,32 @@ def _momentum_terms(block, q, qd, p, ctqd, g):
                 p[k] += ratio * P[2]
                 ctqd[k] += ratio * (w[1] * P[0] - w[0] * P[1])
                 g[k] += ratio * m * a[2]
+            bad += 0.0 * (p[k] + ctqd[k])
             # Hand the momenta on to the parent
             R, r = load9(block, b + R_), load3(block, b + r_)
             P = matvec(R, P)
             accumulate3(block, up + P_, P)
             accumulate3(block, up + L_, add(matvec(R, L), cross(r, P)))
             accumulate3(block, up + mc_, add(matvec(R, mc), scale(m, r)))
-    return 0 if all_finite(p) and all_finite(ctqd) else 1
+    return 0 if bad == 0.0 else 1
 
 
 def momentum_terms(
     model: RobotModel, q: ArrayLike, qd: ArrayLike, *, threads: int = 1
 ) -> tuple[Array, Array, Array]:
     """(p, C^T qd, g): generalized momentum [N m s], and two torques [N m], in one sweep."""
-    n = model.n
-    p, ctqd, g = np.empty(n), np.empty(n), np.empty(n)
     try:
-        failed = _momentum_terms(model.block, q, qd, p, ctqd, g)
-    except TypeError:
-        arguments = {"q": q, "qd": qd}
-        shapes = [(n,), (n,), (n,)]
-        many = evaluate(
+        call = model.bound["momentum_terms"]
+    except KeyError:
+        call = bind_to(model, "momentum_terms", _momentum_terms, 2, (1, 1, 1))
+    terms = call(q, qd)
+    if terms is None:
+        arguments, shapes = {"q": q, "qd": qd}, [(model.n,)] * 3
+        p, ctqd, g = evaluate(
             _momentum_terms, model, model.block, arguments, shapes, threads=threads
         )
-        return many[0], many[1], many[2]
-    if failed:
-        explain(model, q=q, qd=qd)
-    return p, ctqd, g
+        return p, ctqd, g
+    return terms
 
 
 def momentum_terms_by_sweeps(

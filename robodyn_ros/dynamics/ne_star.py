@@ -24,7 +24,7 @@ import numpy as np
 from ..errors import ArgumentError
 from ..model import block as at
 from ..model.robot import RobotModel
-from .call import Array, ArrayLike, evaluate, explain
+from .call import Array, ArrayLike, bind_to, evaluate
 from .newton_euler import inverse_dynamics
 from .vector import (
     ZERO,
@@ -33,11 +33,11 @@ from .vector import (
     accumulate3,
     add,
     add_z,
-    all_finite,
-    column_z,
     cross,
     cross_z,
     index,
+    joint_frame,
+    joint_position,
     inline,
     kernel,
     load3,
@@ -51,7 +51,6 @@ from .vector import (
     store3,
     store9,
     symvec,
-    turn_z,
 )
 
 VARIANTS = tuple(f"{v:04b}" for v in range(16))
@@ -72,8 +71,6 @@ def _sweep(block, q, qd, qd_a, qdd, tau, aar, lar_origin, lar_centre, tr):
         return 1
     if tau.size != q.size:
         return 1
-    if not (all_finite(q) and all_finite(qd) and all_finite(qd_a) and all_finite(qdd)):
-        return 1
     rotors = index(block[at.ROTORS])
     base = at.HEADER
     store3(block, base + w_, ZERO)
@@ -83,6 +80,7 @@ def _sweep(block, q, qd, qd_a, qdd, tau, aar, lar_origin, lar_centre, tr):
     for k in range(U(9)):
         block[base + U_ + k] = 0.0
 
+    bad = 0.0
     for t in range(T):
         s = t * n
         for k in range(n):
@@ -93,15 +91,11 @@ def _sweep(block, q, qd, qd_a, qdd, tau, aar, lar_origin, lar_centre, tr):
             p = index(block[b + at.PARENT])
             k = s + index(block[b + at.COORDINATE])
             ratio = block[b + at.RATIO]
-            x, xd = ratio * q[k] + block[b + at.OFFSET], ratio * qd[k]
-            xd_a, xdd = ratio * qd_a[k], ratio * qdd[k]
-            E, r = load9(block, b + at.ROTATION), load3(block, b + at.PLACE)
+            xd, xd_a, xdd = ratio * qd[k], ratio * qd_a[k], ratio * qdd[k]
+            x = joint_position(block, b, q, s)
+            bad += 0.0 * x
+            R, r = joint_frame(block, b, x)
             revolute = block[b + at.PRISMATIC] == 0.0
-            if revolute:
-                R = turn_z(E, x)
-            else:
-                R = E
-                r = add(r, scale(x, column_z(E)))
             w = matvec_t(R, load3(block, p + w_))
             wa = matvec_t(R, load3(block, p + wa_))
             wd = matvec_t(R, load3(block, p + wd_))
@@ -140,11 +134,12 @@ def _sweep(block, q, qd, qd_a, qdd, tau, aar, lar_origin, lar_centre, tr):
             f, torque = load3(block, b + f_), load3(block, b + n_)
             along_axis = torque[2] if block[b + at.PRISMATIC] == 0.0 else f[2]  # (FP)
             tau[k] += block[b + at.RATIO] * along_axis
+            bad += 0.0 * tau[k]
             R = load9(block, b + R_)
             f = matvec(R, f)
             accumulate3(block, p + f_, f)
             accumulate3(block, p + n_, add(matvec(R, torque), cross(load3(block, b + r_), f)))
-    return 0 if all_finite(tau) else 1
+    return 0 if bad == 0.0 else 1
 
 
 @kernel(
@@ -176,22 +171,19 @@ def ne_star(
     threads: int = 1,
 ) -> Array:
     """NE*(q, qd, qd_a, qdd) = M(q) qdd + C*(q, qd) qd_a + g(q) [N m or N]. [DeLuca2009] (16)."""
+    if variant == "0001":
+        name = "ne_star" if gravity else "ne_star without gravity"
+        try:
+            call = model.bound[name]
+        except KeyError:
+            call = bind_to(model, name, _ne_star_0001, 4, (1,), gravity)
+        tau = call(q, qd, qd_a, qdd)
+        if tau is not None:
+            return tau
     block = model.block if gravity else model.block_without_gravity
-    tau = np.empty(model.n)
-    try:
-        if variant == "0001":
-            failed = _ne_star_0001(block, q, qd, qd_a, qdd, tau)
-        else:
-            failed = _ne_star(block, q, qd, qd_a, qdd, _number(variant), tau)
-    except TypeError:
-        arguments = {"q": q, "qd": qd, "qd_a": qd_a, "qdd": qdd}
-        constants = (_number(variant),)
-        return evaluate(
-            _ne_star, model, block, arguments, [(model.n,)], constants, threads=threads
-        )[0]
-    if failed:
-        explain(model, q=q, qd=qd, qd_a=qd_a, qdd=qdd)
-    return tau
+    arguments = {"q": q, "qd": qd, "qd_a": qd_a, "qdd": qdd}
+    constants = (_number(variant),)
+    return evaluate(_ne_star, model, block, arguments, [(model.n,)], constants, threads)[0]
 
 
 def _number(variant: str) -> int:

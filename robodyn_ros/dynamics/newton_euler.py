@@ -13,7 +13,7 @@ import numpy as np
 
 from ..model import block as at
 from ..model.robot import RobotModel
-from .call import Array, ArrayLike, evaluate, explain
+from .call import Array, ArrayLike, bind_to, evaluate
 from .external import external_torque
 from .friction import friction_torque
 from .vector import (
@@ -24,11 +24,11 @@ from .vector import (
     accumulate3,
     add,
     add_z,
-    all_finite,
-    column_z,
     cross,
     cross_z,
     index,
+    joint_frame,
+    joint_position,
     kernel,
     load3,
     load6,
@@ -41,7 +41,6 @@ from .vector import (
     store3,
     store9,
     symvec,
-    turn_z,
 )
 
 # Work space of a body's row
@@ -56,8 +55,6 @@ def _newton_euler(block, q, qd, qdd, tau):
     T = samples(n, U(q.size))
     if T == 0 or qd.size != q.size or qdd.size != q.size or tau.size != q.size:
         return 1
-    if not (all_finite(q) and all_finite(qd) and all_finite(qdd)):
-        return 1
     rotors = index(block[at.ROTORS])
     base = at.HEADER
     store3(block, base + w_, ZERO)
@@ -66,6 +63,7 @@ def _newton_euler(block, q, qd, qdd, tau):
     for k in range(U(9)):
         block[base + U_ + k] = 0.0
 
+    bad = 0.0  # NaN as soon as anything is not finite
     for t in range(T):
         s = t * n
         for k in range(n):
@@ -76,14 +74,11 @@ def _newton_euler(block, q, qd, qdd, tau):
             p = index(block[b + at.PARENT])
             k = s + index(block[b + at.COORDINATE])
             ratio = block[b + at.RATIO]
-            x, xd, xdd = ratio * q[k] + block[b + at.OFFSET], ratio * qd[k], ratio * qdd[k]
-            E, r = load9(block, b + at.ROTATION), load3(block, b + at.PLACE)
+            xd, xdd = ratio * qd[k], ratio * qdd[k]
+            x = joint_position(block, b, q, s)
+            bad += 0.0 * x
+            R, r = joint_frame(block, b, x)
             revolute = block[b + at.PRISMATIC] == 0.0
-            if revolute:
-                R = turn_z(E, x)
-            else:
-                R = E
-                r = add(r, scale(x, column_z(E)))
             w = matvec_t(R, load3(block, p + w_))
             wd = matvec_t(R, load3(block, p + wd_))
             a = matvec_t(R, add(load3(block, p + a_), matvec(load9(block, p + U_), r)))
@@ -114,12 +109,13 @@ def _newton_euler(block, q, qd, qdd, tau):
             f, torque = load3(block, b + f_), load3(block, b + n_)
             along_axis = torque[2] if block[b + at.PRISMATIC] == 0.0 else f[2]
             tau[k] += block[b + at.RATIO] * along_axis
+            bad += 0.0 * tau[k]
             # Hand the wrench on to the parent
             R = load9(block, b + R_)
             f = matvec(R, f)
             accumulate3(block, p + f_, f)
             accumulate3(block, p + n_, add(matvec(R, torque), cross(load3(block, b + r_), f)))
-    return 0 if all_finite(tau) else 1
+    return 0 if bad == 0.0 else 1
 
 
 @kernel("int64(float64[::1], float64[::1], float64[::1])")
@@ -127,11 +123,12 @@ def _gravity(block, q, tau):
     """NE with nothing moving: only the field and the masses' first moments travel."""
     bodies, n = index(block[at.BODIES]), index(block[at.COORDINATES])
     T = samples(n, U(q.size))
-    if T == 0 or tau.size != q.size or not all_finite(q):
+    if T == 0 or tau.size != q.size:
         return 1
     base = at.HEADER
     store3(block, base + a_, scale(-1.0, load3(block, at.GRAVITY)))
 
+    bad = 0.0
     for t in range(T):
         s = t * n
         for k in range(n):
@@ -139,13 +136,9 @@ def _gravity(block, q, tau):
         for i in range(bodies):
             b = base + (i + U1) * at.ROW
             p = index(block[b + at.PARENT])
-            x = block[b + at.RATIO] * q[s + index(block[b + at.COORDINATE])] + block[b + at.OFFSET]
-            E, r = load9(block, b + at.ROTATION), load3(block, b + at.PLACE)
-            if block[b + at.PRISMATIC] == 0.0:
-                R = turn_z(E, x)
-            else:
-                R = E
-                r = add(r, scale(x, column_z(E)))
+            x = joint_position(block, b, q, s)
+            bad += 0.0 * x
+            R, r = joint_frame(block, b, x)
             store9(block, b + R_, R)
             store3(block, b + r_, r)
             store3(block, b + a_, matvec_t(R, load3(block, p + a_)))
@@ -161,7 +154,7 @@ def _gravity(block, q, tau):
             tau[k] += block[b + at.RATIO] * along_axis
             mc = add(matvec(load9(block, b + R_), mc), scale(m, load3(block, b + r_)))
             accumulate3(block, p + f_, mc)
-    return 0
+    return 0 if bad == 0.0 else 1
 
 
 def inverse_dynamics(
@@ -180,17 +173,16 @@ def inverse_dynamics(
     `external` maps links to wrenches (force, torque) that act on them from outside, at the link's
     origin and in the base's axes; they are the -F_e of [Khalil2019] (7.30).
     """
-    block = model.block if gravity else model.block_without_gravity
-    tau = np.empty(model.n)
+    name = "inverse_dynamics" if gravity else "inverse_dynamics without gravity"
     try:
-        failed = _newton_euler(block, q, qd, qdd, tau)
-    except TypeError:
-        arguments = {"q": q, "qd": qd, "qdd": qdd}
-        shapes = [(model.n,)]
+        call = model.bound[name]
+    except KeyError:
+        call = bind_to(model, name, _newton_euler, 3, (1,), gravity)
+    tau = call(q, qd, qdd)
+    if tau is None:
+        block = model.block if gravity else model.block_without_gravity
+        arguments, shapes = {"q": q, "qd": qd, "qdd": qdd}, [(model.n,)]
         tau = evaluate(_newton_euler, model, block, arguments, shapes, threads=threads)[0]
-    else:
-        if failed:
-            explain(model, q=q, qd=qd, qdd=qdd)
     if friction:
         tau += friction_torque(model, qd)
     if external:
@@ -200,13 +192,14 @@ def inverse_dynamics(
 
 def gravity_torque(model: RobotModel, q: ArrayLike, *, threads: int = 1) -> Array:
     """g(q) [N m or N]: what holds the arm still. [DeLuca2009] (11)."""
-    tau = np.empty(model.n)
     try:
-        failed = _gravity(model.block, q, tau)
-    except TypeError:
-        return evaluate(_gravity, model, model.block, {"q": q}, [(model.n,)], threads=threads)[0]
-    if failed:
-        explain(model, q=q)
+        call = model.bound["gravity_torque"]
+    except KeyError:
+        call = bind_to(model, "gravity_torque", _gravity, 1, (1,))
+    tau = call(q)
+    if tau is None:
+        shapes = [(model.n,)]
+        tau = evaluate(_gravity, model, model.block, {"q": q}, shapes, threads=threads)[0]
     return tau
 
 

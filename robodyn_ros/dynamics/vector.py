@@ -7,13 +7,14 @@ import math
 
 from numba import njit
 
-from robodyn_ros.model.block import U
+from ..model import block as at
+from ..model.block import U
 
 # The one way everything here is compiled. 'contract' lets the compiler fuse a*b + c and changes
 # nothing else: NaN and infinity keep their meaning, so that bad data stays visible.
 COMPILE = {"cache": True, "fastmath": {"contract"}, "error_model": "numpy"}
 
-inline = njit(**COMPILE)
+inline = njit(forceinline=True, **COMPILE)
 
 U1, U2, U3, U4, U5, U6, U7, U8 = (U(i) for i in range(1, 9))
 ZERO = (0.0, 0.0, 0.0)
@@ -232,8 +233,7 @@ def congruence(R, S):
 @inline
 def turn_z(E, angle):
     """E Rz(angle)."""
-    c = math.cos(angle)
-    s = math.sin(angle)
+    s, c = math.sin(angle), math.cos(angle)
     return (
         c * E[0] + s * E[1],
         c * E[1] - s * E[0],
@@ -245,6 +245,22 @@ def turn_z(E, angle):
         c * E[7] - s * E[6],
         E[8],
     )
+
+
+@inline
+def joint_position(block, b, q, s):
+    """Position of the joint of the body in row b, in the state that starts at q[s]."""
+    k = s + index(block[b + at.COORDINATE])
+    return block[b + at.RATIO] * q[k] + block[b + at.OFFSET]
+
+
+@inline
+def joint_frame(block, b, x):
+    """Rotation and place, seen from its parent, of the body in row b at joint position x."""
+    E, r = load9(block, b + at.ROTATION), load3(block, b + at.PLACE)
+    if block[b + at.PRISMATIC] == 0.0:
+        return turn_z(E, x), r
+    return E, add(r, scale(x, column_z(E)))
 
 
 @inline
@@ -262,15 +278,6 @@ def rate_matrix(wd, w, wa):
         wa[2] * w[1] + wd[0],
         wa[2] * w[2] - d,
     )
-
-
-@inline
-def all_finite(a):
-    """Whether no entry is NaN or infinite: 0 * x is 0 for just the finite ones."""
-    total = 0.0
-    for k in range(U(a.size)):
-        total += 0.0 * a[k]
-    return total == 0.0
 
 
 @inline

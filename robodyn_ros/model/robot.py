@@ -80,12 +80,15 @@ class RobotModel:
     frames: Mapping[str, Frame]
     gravity: Array = field(default_factory=lambda: np.array(GRAVITY))
 
-    # Derived: the number of coordinates, and the flat arrays that the compiled kernels read.
+    # Derived: the number of coordinates, whether some joints share one (mimic joints), and the
+    # flat arrays that the compiled kernels read.
     n: int = field(init=False)
+    coupled: bool = field(init=False)
     block: Array = field(init=False)
     block_without_gravity: Array = field(init=False)
     friction_block: Array = field(init=False)
     frame_blocks: Mapping[str, Array] = field(init=False)
+    bound: dict[str, Any] = field(init=False)  # kernels at work on these arrays, made on demand
 
     def __post_init__(self) -> None:
         def put(name: str, value: Any) -> None:
@@ -100,16 +103,16 @@ class RobotModel:
         put("n", len(self.joint_names))
         if self.n == 0:
             raise ModelError(f"robot '{self.name}' has no movable joint")
+        put("coupled", len(self.link_names) != self.n or bool(np.any(self.ratio != 1.0)))
         put("block", pack(self, self.gravity))
         put("block_without_gravity", pack(self, np.zeros(3)))
         friction = [self.viscous, self.coulomb, self.stiction, self.stribeck]
         put("friction_block", np.concatenate(friction))
+        put("bound", {})
         put("frame_blocks", {link: frame_block(self, f) for link, f in self.frames.items()})
 
-    @property
-    def coupled(self) -> bool:
-        """Whether some joints share a coordinate (mimic joints)."""
-        return len(self.link_names) != self.n or bool(np.any(self.ratio != 1.0))
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"bound": {}}  # bound kernels know addresses: they stay behind
 
     def body(self, i: int) -> RigidBody:
         """Body i, in its own frame."""

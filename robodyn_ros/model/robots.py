@@ -108,7 +108,7 @@ def kuka_lwr4() -> RobotModel:
     ]
     rows = []
     for i in range(7):
-        xx, yy, zz, xy, xz, yz = (1e-3 * v for v in inertia[i])
+        xx, yy, zz, xy, xz, yz = (v / 1000.0 for v in inertia[i])
         tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
         rows.append(
             JointRow(
@@ -183,8 +183,9 @@ def planar_2r(length_1: float = 1.0, length_2: float = 1.0) -> RobotModel:
 
     def rod(mass: float, length: float) -> DHRow:
         across = mass * length**2 / 12.0
+        along = mass * 0.01**2 / 2.0  # as if 1 cm thick: physics engines want all moments positive
         return DHRow(
-            a=length, mass=mass, com=(-length / 2.0, 0.0, 0.0), inertia=(0.0, across, across)
+            a=length, mass=mass, com=(-length / 2.0, 0.0, 0.0), inertia=(along, across, across)
         )
 
     rods = [rod(10.0, length_1), rod(5.0, length_2)]

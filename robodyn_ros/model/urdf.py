@@ -200,6 +200,11 @@ def _joint_limits(joint: Joint) -> tuple[float, float, float, float]:
     speed, effort = joint.velocity or math.inf, joint.effort or math.inf
     if joint.kind == "continuous":
         return -math.inf, math.inf, speed, effort
+    if joint.lower == math.inf or joint.upper == -math.inf:
+        raise UrdfError(
+            f"{what} has limits {joint.lower:g} … {joint.upper:g}, which leave it no place; "
+            "correct them in <limit>"
+        )
     if joint.lower > joint.upper:
         raise UrdfError(
             f"{what} has lower limit {joint.lower:g} above upper limit {joint.upper:g}; swap or "

@@ -237,7 +237,7 @@ def _reflected_inertia(owner: Element, transmission: Element) -> float:
 
 
 def _driven_joint(transmission: Element) -> str:
-    joints = [joint.get("name", "") for joint in transmission.findall("joint")]
+    joints = [joint.attrib["name"] for joint in transmission.findall("joint[@name]")]
     if len(joints) != 1:
         raise UrdfError(
             f"transmission {quoted(transmission.get('name', ''))} has a rotor inertia and "

@@ -19,6 +19,7 @@ from xml.parsers import expat
 from ..errors import ArgumentError, UrdfError
 
 MAX_BYTES = 5_000_000
+MAX_PIECE = 1_000_000  # of one tag: a parser takes in all its attributes before it says so
 MAX_LEVELS = 64
 MAX_ELEMENTS = 100_000
 MAX_PARTS = 1000  # links, and joints
@@ -52,6 +53,7 @@ class Document:
 def read_urdf(source: Any) -> Document:
     """The reduced URDF in a file (str or PathLike) or in XML text (str or bytes)."""
     text = _text_of(source)
+    _check_pieces(text)
     reader = _Reader()
     parser = expat.ParserCreate()
     parser.StartDoctypeDeclHandler = _refuse_doctype
@@ -76,10 +78,11 @@ def read_urdf(source: Any) -> Document:
     return reader.document
 
 
-def quoted(text: object) -> str:
+def quoted(text: object, most: int = 80) -> str:
     """A name or value as it may stand in a message: on one line and not too long."""
     text = str(text)
-    return repr(text if len(text) <= 80 else text[:77] + "…")
+    half = most // 2
+    return repr(text if len(text) <= most else f"{text[:half]}…{text[-half:]}")
 
 
 def one_line(fault: object) -> str:
@@ -115,7 +118,7 @@ def _from_declaration(text: Any) -> Any:
 
 def _read_file(path: Any) -> bytes:
     """The content of a regular file of bearable size; nothing else is opened, or waited for."""
-    what = f"URDF file {quoted(path)}"
+    what = f"URDF file {quoted(path, most=300)}"
     if not path:
         raise UrdfError("the URDF is empty; give a path or XML text that begins with '<'")
     try:
@@ -155,6 +158,18 @@ def _check_size(size: int, what: str = "the URDF") -> None:
         )
     if size == 0 and what == "the URDF":
         raise UrdfError("the URDF is empty; give a path or XML text that begins with '<'")
+
+
+def _check_pieces(text: Any) -> None:
+    """Refuse a tag that is too long; no tag has a second '<' in it."""
+    mark = "<" if isinstance(text, str) else b"<"
+    step = MAX_PIECE // 2
+    for start in range(0, len(text) - step, step):
+        if text.find(mark, start, start + step) < 0:
+            raise UrdfError(
+                f"the URDF has a piece of more than {step} characters without any '<' after "
+                f"character {start}; remove what does not belong there"
+            )
 
 
 def _refuse_doctype(name: str, *_: object) -> None:

@@ -1,0 +1,296 @@
+"""The dynamics beside Pinocchio and MuJoCo, in one run: ratios, not seconds, are what counts.
+
+    python benchmark/dynamics.py [--rounds 60] [--json FILE]
+
+All candidates of a row take turns, round after round, so that whatever else the machine does hits
+them alike. A round times a burst of calls; the ratio is the median over the rounds. What is timed
+is what a user calls: our public functions, with the checking of their arguments, and Pinocchio's
+best route from Python to the same numbers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import mujoco
+import numpy as np
+import pinocchio as pin
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+import robodyn_ros as rd
+
+Call = Callable[[], object]
+BATCH = 100_000
+
+
+class Row:
+    """One quantity: ours, Pinocchio's routes to it (the best counts), and onlookers."""
+
+    def __init__(self, name, bar, ours: Call, pinocchio: list[Call], others=None, burst=200):
+        self.name, self.bar, self.burst = name, bar, burst
+        self.calls: dict[str, Call] = {"ours": ours}
+        self.calls.update({f"pinocchio {i}": call for i, call in enumerate(pinocchio)})
+        self.calls.update(others or {})
+        self.times: dict[str, list[float]] = {key: [] for key in self.calls}
+
+    def take_turns(self) -> None:
+        for key, call in self.calls.items():
+            start = time.perf_counter()
+            for _ in range(self.burst):
+                call()
+            self.times[key].append((time.perf_counter() - start) / self.burst)
+
+    def median(self, key: str) -> float:
+        return statistics.median(self.times[key])
+
+    def best(self, prefix: str) -> str | None:
+        keys = [key for key in self.calls if key.startswith(prefix)]
+        return min(keys, key=self.median) if keys else None
+
+    def ratio(self, key: str | None) -> float | None:
+        """How many times longer than ours, median over the rounds."""
+        if key is None:
+            return None
+        return statistics.median(
+            other / ours for other, ours in zip(self.times[key], self.times["ours"], strict=True)
+        )
+
+
+def chain(n: int) -> rd.RobotModel:
+    """A chain of n joints: the LWR's links over and over."""
+    arm = rd.robots.lwr_iii()
+    rows = []
+    for i in range(n):
+        k = i % arm.n
+        frame = arm.frame(f"dh_{k + 1}")
+        com = frame.rotation.T @ (arm.com[k] - frame.place)
+        inertia = frame.rotation.T @ arm.inertia[k] @ frame.rotation
+        alpha = [1, -1, 1, -1, -1, 1, 0][k] * np.pi / 2.0
+        d, a = [0.2, 0.0, 0.4, 0.0, 0.4, 0.0, 0.0][k], 0.08 * (k == 6)
+        rows.append(rd.DHRow(a=a, alpha=alpha, d=d, mass=arm.mass[k], com=com, inertia=inertia))
+    return rd.from_dh(rows, name=f"chain of {n}")
+
+
+def pinocchio_of(model: rd.RobotModel) -> tuple[pin.Model, pin.Data]:
+    twin = pin.buildModelFromXML(rd.to_urdf(model))
+    # Continuous joints would be two numbers each in Pinocchio; a revolute joint is its fast case.
+    assert twin.nq == twin.nv == model.n, "give the joints limits"
+    twin.armature = np.array(model.rotor_inertia)
+    return twin, twin.createData()
+
+
+def with_limits(model: rd.RobotModel) -> rd.RobotModel:
+    no = np.zeros(model.n, dtype=bool)
+    return model.replace(q_min=-3.0, q_max=3.0, continuous=no)
+
+
+def rows() -> list[Row]:
+    model = rd.robots.kuka_lwr4()
+    n = model.n
+    P, D = pinocchio_of(model)
+    mj = mujoco.MjModel.from_xml_string(rd.to_urdf(model))
+    mj.dof_armature[:] = model.rotor_inertia
+    md = mujoco.MjData(mj)
+    random = np.random.default_rng(1)
+    q, qd, qd_a, qdd, qddd, tau = random.uniform(-1.0, 1.0, (6, n))
+    still = np.zeros(n)
+
+    def p_by_crba():
+        C = pin.computeCoriolisMatrix(P, D, q, qd)
+        M = pin.crba(P, D, q)
+        return M @ qd, C.T @ qd, pin.computeGeneralizedGravity(P, D, q)
+
+    def p_by_rnea():
+        C = pin.computeCoriolisMatrix(P, D, q, qd)
+        g = pin.computeGeneralizedGravity(P, D, q)
+        return pin.rnea(P, D, q, still, qd) - g, C.T @ qd, g
+
+    def p_by_all_terms():
+        pin.computeAllTerms(P, D, q, qd)
+        C = pin.computeCoriolisMatrix(P, D, q, qd)
+        return D.M @ qd, C.T @ qd, D.g
+
+    def ne_star_by_rnea():
+        return pin.rnea(P, D, q, still, qdd) + pin.computeCoriolisMatrix(P, D, q, qd) @ qd_a
+
+    def rate_by_derivatives():
+        dq, dv, da = pin.computeRNEADerivatives(P, D, q, qd, qdd)
+        return D.tau, dq @ qd + dv @ qdd + da @ qddd
+
+    def matrices_by_pinocchio():
+        return (
+            pin.crba(P, D, q),
+            pin.computeCoriolisMatrix(P, D, q, qd),
+            pin.computeGeneralizedGravity(P, D, q),
+        )
+
+    def by_mujoco(function):
+        def call():
+            md.qpos[:], md.qvel[:], md.qacc[:] = q, qd, qdd
+            function()
+
+        return call
+
+    def mujoco_inverse():
+        mujoco.mj_inverse(mj, md)
+
+    def mujoco_forward():
+        mujoco.mj_forward(mj, md)
+
+    yield_rows = [
+        Row(
+            "momentum_terms",
+            7.0,
+            lambda: rd.momentum_terms(model, q, qd),
+            [p_by_crba, p_by_rnea, p_by_all_terms],
+            {"N+2 sweeps": lambda: rd.momentum_terms_by_sweeps(model, q, qd)},
+        ),
+        Row("ne_star", 5.0, lambda: rd.ne_star(model, q, qd, qd_a, qdd), [ne_star_by_rnea]),
+        Row(
+            "inverse_dynamics",
+            1.3,
+            lambda: rd.inverse_dynamics(model, q, qd, qdd),
+            [lambda: pin.rnea(P, D, q, qd, qdd)],
+            {"MuJoCo": by_mujoco(mujoco_inverse)},
+        ),
+        Row(
+            "forward_dynamics",
+            1.8,
+            lambda: rd.forward_dynamics(model, q, qd, tau),
+            [lambda: pin.aba(P, D, q, qd, tau)],
+            {"MuJoCo": by_mujoco(mujoco_forward)},
+        ),
+        Row(
+            "M, C and g together",
+            2.4,
+            lambda: rd.equations_of_motion(model, q, qd),
+            [matrices_by_pinocchio],
+        ),
+        Row(
+            "force_rate",
+            6.0,
+            lambda: rd.force_rate(model, q, qd, qdd, qddd),
+            [rate_by_derivatives],
+        ),
+        Row("mass_matrix", None, lambda: rd.mass_matrix(model, q), [lambda: pin.crba(P, D, q)]),
+        Row(
+            "gravity_torque",
+            None,
+            lambda: rd.gravity_torque(model, q),
+            [lambda: pin.computeGeneralizedGravity(P, D, q)],
+        ),
+    ]
+
+    long = with_limits(chain(100))
+    PL, DL = pinocchio_of(long)
+    ql, qdl = random.uniform(-1.0, 1.0, (2, 100))
+
+    def long_by_crba():
+        C = pin.computeCoriolisMatrix(PL, DL, ql, qdl)
+        M = pin.crba(PL, DL, ql)
+        return M @ qdl, C.T @ qdl, pin.computeGeneralizedGravity(PL, DL, ql)
+
+    def long_by_rnea():
+        C = pin.computeCoriolisMatrix(PL, DL, ql, qdl)
+        g = pin.computeGeneralizedGravity(PL, DL, ql)
+        return pin.rnea(PL, DL, ql, np.zeros(100), qdl) - g, C.T @ qdl, g
+
+    yield_rows.append(
+        Row(
+            "momentum_terms, N = 100",
+            25.0,
+            lambda: rd.momentum_terms(long, ql, qdl),
+            [long_by_crba, long_by_rnea],
+            {
+                "N+2 sweeps": lambda: rd.momentum_terms_by_sweeps(long, ql, qdl),
+                "N = 7": lambda: rd.momentum_terms(model, q, qd),
+            },
+            burst=20,
+        )
+    )
+
+    Q, QD = random.uniform(-1.0, 1.0, (2, BATCH, n))
+    slice_ = 1000  # Pinocchio's loop is timed on a part of the batch, and scaled up
+
+    def loop(call):
+        def run():
+            for k in range(slice_):
+                call(k)
+
+        return run
+
+    def sample_by_crba(k):
+        C = pin.computeCoriolisMatrix(P, D, Q[k], QD[k])
+        M = pin.crba(P, D, Q[k])
+        return M @ QD[k], C.T @ QD[k], pin.computeGeneralizedGravity(P, D, Q[k])
+
+    batch = Row(
+        "momentum_terms, batch of 10^5",
+        30.0,
+        lambda: rd.momentum_terms(model, Q, QD),
+        [loop(sample_by_crba)],
+        {"two cores": lambda: rd.momentum_terms(model, Q, QD, threads=2)},
+        burst=1,
+    )
+    batch.scale = {"pinocchio 0": BATCH / slice_}
+    yield_rows.append(batch)
+    return yield_rows
+
+
+def report(table_rows: list[Row]) -> tuple[Table, list[dict]]:
+    table = Table(title="kuka_lwr4, one call from Python; × = times longer than ours")
+    for title in ("quantity", "ours", "Pinocchio", "× Pinocchio", "bar", "others"):
+        table.add_column(title, justify="left" if title in ("quantity", "others") else "right")
+    results = []
+    for row in table_rows:
+        for key, factor in getattr(row, "scale", {}).items():
+            row.times[key] = [factor * t for t in row.times[key]]
+        best = row.best("pinocchio")
+        ratio = row.ratio(best)
+        others = {key: row.ratio(key) for key in row.calls if key[:4] not in ("ours", "pino")}
+        passed = row.bar is None or ratio >= row.bar
+        table.add_row(
+            row.name,
+            _time(row.median("ours")),
+            _time(row.median(best)),
+            f"[{'green' if passed else 'red'}]{ratio:.2f}",
+            "" if row.bar is None else f"{row.bar:g}",
+            ", ".join(f"{key} × {value:.3g}" for key, value in others.items()),
+        )
+        results.append({"quantity": row.name, "ratio": ratio, "bar": row.bar, "others": others})
+    return table, results
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds * 1e6:.2f} µs" if seconds < 1e-3 else f"{seconds * 1e3:.1f} ms"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=60)
+    parser.add_argument("--json", type=Path, help="also write the figures to this file")
+    arguments = parser.parse_args()
+    console = Console()
+    rd.warmup(rd.robots.kuka_lwr4())
+    table_rows = rows()
+    for row in table_rows:
+        row.take_turns()  # once for the caches
+        row.times = {key: [] for key in row.calls}
+    for _ in track(range(arguments.rounds), description="measuring", console=console):
+        for row in table_rows:
+            row.take_turns()
+    table, results = report(table_rows)
+    console.print(table)
+    if arguments.json:
+        arguments.json.write_text(json.dumps(results, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

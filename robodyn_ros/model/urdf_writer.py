@@ -1,0 +1,155 @@
+"""A model written out as URDF, with plain shapes to look at and to collide with."""
+
+from __future__ import annotations
+
+import math
+import xml.etree.ElementTree as ET
+
+import numpy as np
+
+from .rigid_body import Array
+from .robot import RobotModel
+
+COLOURS = {"light": "0.85 0.87 0.9 1", "dark": "0.25 0.3 0.36 1"}
+
+
+def to_urdf(model: RobotModel, *, radius: float = 0.05) -> str:
+    """The robot as URDF text: joints, inertias, limits, friction and rotor inertias.
+
+    Each link is drawn as a sphere [m] at its joint and cylinders to the joints it carries. Rotor
+    inertias are given the way Drake reads them, as a transmission with gear ratio 1.
+    """
+    robot = ET.Element("robot", name=model.name, attrib={"xmlns:drake": "http://drake.mit.edu"})
+    for name, rgba in COLOURS.items():
+        ET.SubElement(ET.SubElement(robot, "material", name=name), "color", rgba=rgba)
+    on_base = [name for name, frame in model.frames.items() if frame.body < 0]
+    base = on_base[0]
+    ends = _reach(model, -1)
+    _add_shapes(ET.SubElement(robot, "link", name=base), ends, radius, "dark")
+    for i, name in enumerate(model.link_names):
+        link = ET.SubElement(robot, "link", name=name)
+        _add_inertial(link, model, i)
+        _add_shapes(link, _reach(model, i), radius, "dark" if i % 2 else "light")
+    for name, frame in model.frames.items():
+        if name == base or name in model.link_names:
+            continue
+        ET.SubElement(robot, "link", name=name)
+        joint = ET.SubElement(robot, "joint", name=f"{name}_fixed", type="fixed")
+        parent = base if frame.body < 0 else model.link_names[frame.body]
+        _add_origin(joint, frame.rotation, frame.place)
+        ET.SubElement(joint, "parent", link=parent)
+        ET.SubElement(joint, "child", link=name)
+    for i in range(len(model.link_names)):
+        _add_joint(robot, model, i, base)
+    for k, name in enumerate(model.joint_names):
+        if model.rotor_inertia[k] > 0.0:
+            _add_rotor(robot, name, float(model.rotor_inertia[k]))
+    ET.indent(robot)
+    return '<?xml version="1.0"?>\n' + ET.tostring(robot, encoding="unicode") + "\n"
+
+
+def _add_joint(robot: ET.Element, model: RobotModel, i: int, base: str) -> None:
+    k = int(model.coordinate[i])
+    name = model.body_joint_names[i]
+    follows = name != model.joint_names[k]
+    kind = "prismatic" if model.prismatic[i] else "revolute"
+    if kind == "revolute" and (model.continuous[k] or not np.isfinite(model.q_max[k])):
+        kind = "continuous"
+    joint = ET.SubElement(robot, "joint", name=name, type=kind)
+    _add_origin(joint, model.rotation[i], model.place[i])
+    ET.SubElement(
+        joint, "parent", link=base if model.parent[i] < 0 else model.link_names[model.parent[i]]
+    )
+    ET.SubElement(joint, "child", link=model.link_names[i])
+    ET.SubElement(joint, "axis", xyz=_numbers(model.axis[i]))
+    limit = {}
+    if kind != "continuous":
+        low, high = float(model.q_min[k]), float(model.q_max[k])
+        if follows:
+            low, high = sorted(model.ratio[i] * x + model.offset[i] for x in (low, high))
+        limit = {"lower": _number(low), "upper": _number(high)}
+    # URDF has no word for "no limit"; 0 is what is left to say and what load_urdf reads so.
+    limit["effort"] = _number(model.tau_max[k] if np.isfinite(model.tau_max[k]) else 0.0)
+    limit["velocity"] = _number(model.qd_max[k] if np.isfinite(model.qd_max[k]) else 0.0)
+    if kind != "continuous" or float(limit["effort"]) or float(limit["velocity"]):
+        ET.SubElement(joint, "limit", attrib=limit)
+    if follows:
+        ET.SubElement(
+            joint,
+            "mimic",
+            joint=model.joint_names[k],
+            multiplier=_number(model.ratio[i]),
+            offset=_number(model.offset[i]),
+        )
+    elif model.viscous[k] or model.coulomb[k]:
+        damping, friction = _number(model.viscous[k]), _number(model.coulomb[k])
+        ET.SubElement(joint, "dynamics", damping=damping, friction=friction)
+
+
+def _add_inertial(link: ET.Element, model: RobotModel, i: int) -> None:
+    inertial = ET.SubElement(link, "inertial")
+    ET.SubElement(inertial, "origin", xyz=_numbers(model.com[i]), rpy="0 0 0")
+    ET.SubElement(inertial, "mass", value=_number(model.mass[i]))
+    keys = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
+    values = model.inertia[i][np.triu_indices(3)]
+    inertia = {key: _number(v) for key, v in zip(keys, values, strict=True)}
+    ET.SubElement(inertial, "inertia", attrib=inertia)
+
+
+def _add_rotor(robot: ET.Element, joint: str, inertia: float) -> None:
+    transmission = ET.SubElement(robot, "transmission", name=f"{joint}_transmission")
+    ET.SubElement(transmission, "type").text = "transmission_interface/SimpleTransmission"
+    ET.SubElement(transmission, "joint", name=joint)
+    actuator = ET.SubElement(transmission, "actuator", name=f"{joint}_motor")
+    ET.SubElement(actuator, "drake:gear_ratio", value="1")
+    ET.SubElement(actuator, "drake:rotor_inertia", value=_number(inertia))
+
+
+def _reach(model: RobotModel, i: int) -> list[Array]:
+    """Where a link leads to: the joints it carries, else its frames, else its mass's far side."""
+    ends = [model.place[c] for c in np.flatnonzero(model.parent == i)]
+    if not ends and i >= 0:
+        ends = [f.place for f in model.frames.values() if f.body == i and f.place.any()]
+        ends = ends or [2.0 * model.com[i]]
+    return [np.asarray(end) for end in ends if np.linalg.norm(end) > 1e-3]
+
+
+def _add_shapes(link: ET.Element, ends: list[Array], radius: float, colour: str) -> None:
+    """A ball at the joint and a tube to each end, the same to see and to touch."""
+    for use in ("visual", "collision"):
+        shape = ET.SubElement(link, use)
+        ET.SubElement(ET.SubElement(shape, "geometry"), "sphere", radius=_number(radius))
+        if use == "visual":
+            ET.SubElement(shape, "material", name=colour)
+        for end in ends:
+            tube = ET.SubElement(link, use)
+            length = float(np.linalg.norm(end))
+            x, y, z = end / length
+            tilt = (0.0, math.acos(max(-1.0, min(1.0, z))), math.atan2(y, x))
+            ET.SubElement(tube, "origin", xyz=_numbers(end / 2.0), rpy=_numbers(np.array(tilt)))
+            geometry = ET.SubElement(tube, "geometry")
+            size = {"radius": _number(round(0.8 * radius, 6)), "length": _number(length)}
+            ET.SubElement(geometry, "cylinder", attrib=size)
+            if use == "visual":
+                ET.SubElement(tube, "material", name=colour)
+
+
+def _add_origin(joint: ET.Element, rotation: Array, place: Array) -> None:
+    ET.SubElement(joint, "origin", xyz=_numbers(place), rpy=_numbers(roll_pitch_yaw(rotation)))
+
+
+def roll_pitch_yaw(R: Array) -> Array:
+    """The fixed-axis angles with R = Rz(yaw) Ry(pitch) Rx(roll)."""
+    pitch = math.atan2(-R[2, 0], math.hypot(R[0, 0], R[1, 0]))
+    if math.hypot(R[0, 0], R[1, 0]) < 1e-9:  # looking along z: only one turn is left to tell
+        return np.array([math.atan2(-R[1, 2], R[1, 1]), pitch, 0.0])
+    return np.array([math.atan2(R[2, 1], R[2, 2]), pitch, math.atan2(R[1, 0], R[0, 0])])
+
+
+def _number(value: float) -> str:
+    """Shortest text that reads back as the same number."""
+    return repr(float(value) + 0.0).removesuffix(".0")
+
+
+def _numbers(values: Array) -> str:
+    return " ".join(_number(v) for v in values)
