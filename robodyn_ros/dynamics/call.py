@@ -19,6 +19,7 @@ import numpy.typing as npt
 from numba import njit
 
 from ..errors import ArgumentError
+from ..model.block import aligned_copy
 from ..model.robot import RobotModel
 from .native import bind
 from .vector import COMPILE
@@ -105,7 +106,7 @@ def evaluate(
         flat_in = [x[rows].reshape(-1) for x in inputs]
         flat_out = [y[rows].reshape(-1) for y in outputs]
         # A copy, because the block holds the work space and the kernel may run unlocked.
-        return call(block.copy(), *flat_in, *constants, *flat_out)
+        return call(aligned_copy(block), *flat_in, *constants, *flat_out)
 
     if threads == 1 or threads >= T:
         failed = run(kernel, slice(0, T))

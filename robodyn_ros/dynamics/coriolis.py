@@ -23,6 +23,7 @@ from ..model import block as at
 from ..model.robot import RobotModel
 from .call import Array, ArrayLike, bind_to, evaluate
 from .inertia import along_joint, h_, J_, shift_inertia, unit_momentum
+from .joints import set_positions
 from .kinematics import R_, o_, place_base, place_body
 from .ne_star import coriolis_matrix_by_columns
 from .vector import (
@@ -41,7 +42,6 @@ from .vector import (
     dot,
     index,
     inline,
-    joint_position,
     kernel,
     load3,
     load6,
@@ -129,6 +129,7 @@ def _sweep(block, q, qd, factorization, M, C, g):
     bad = 0.0
     for t in range(T):
         s = t * n
+        bad += set_positions(block, q, s)
         for k in range(n):
             M[(s + k) * n + k] = block[rotors + k]
 
@@ -136,9 +137,7 @@ def _sweep(block, q, qd, factorization, M, C, g):
             b = base + (i + U1) * at.ROW
             p = index(block[b + at.PARENT])
             k = s + index(block[b + at.COORDINATE])
-            x = joint_position(block, b, q, s)
-            bad += 0.0 * x
-            R, o = place_body(block, b, p, x)
+            R, o = place_body(block, b, p, i)
             z = scale(block[b + at.RATIO], column_z(R))  # the joint's motion per unit of its coordinate
             w = load3(block, p + w_)
             v = add(load3(block, p + v_), cross(w, sub(o, load3(block, p + o_))))

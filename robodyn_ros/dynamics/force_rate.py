@@ -15,6 +15,7 @@ from ..model import block as at
 from ..model.robot import RobotModel
 from .call import Array, ArrayLike, bind_to, evaluate
 from .friction import friction_rate, friction_torque
+from .joints import joint_frame, set_positions
 from .vector import (
     ZERO,
     U,
@@ -27,8 +28,6 @@ from .vector import (
     cross,
     cross_z,
     index,
-    joint_frame,
-    joint_position,
     inline,
     kernel,
     load3,
@@ -86,6 +85,7 @@ def _force_rate(block, q, qd, qdd, qddd, tau, tau_dot):
     bad = 0.0
     for t in range(T):
         s = t * n
+        bad += set_positions(block, q, s)
         for k in range(n):
             tau[s + k] = block[rotors + k] * qdd[s + k]
             tau_dot[s + k] = block[rotors + k] * qddd[s + k]
@@ -96,7 +96,7 @@ def _force_rate(block, q, qd, qdd, qddd, tau, tau_dot):
             k = s + index(block[b + at.COORDINATE])
             ratio = block[b + at.RATIO]
             xd, xdd, xddd = ratio * qd[k], ratio * qdd[k], ratio * qddd[k]
-            R, r = joint_frame(block, b, joint_position(block, b, q, s))
+            R, r = joint_frame(block, b, i)
             revolute = block[b + at.PRISMATIC] == 0.0
             w_p = load3(block, p + w_)
             rd = cross(w_p, r)

@@ -18,6 +18,7 @@ from .call import Array, ArrayLike, bind_to, evaluate, explain
 from .external import external_torque
 from .friction import friction_torque
 from .inertia import mass_matrix
+from .joints import set_positions
 from .kinematics import WORLD_END, R_, o_, place_base, place_body
 from .newton_euler import inverse_dynamics
 from .vector import (
@@ -34,7 +35,6 @@ from .vector import (
     dot,
     index,
     inline,
-    joint_position,
     kernel,
     load3,
     load6,
@@ -144,14 +144,13 @@ def _articulated_bodies(block, q, qd, tau, qdd):
     bad = 0.0
     for t in range(T):
         s = t * n
+        bad += set_positions(block, q, s)
         # i) forward: velocities, and accelerations and wrenches as if qdd were 0
         for i in range(bodies):
             b = base + (i + U1) * at.ROW
             p = index(block[b + at.PARENT])
             k = s + index(block[b + at.COORDINATE])
-            x = joint_position(block, b, q, s)
-            bad += 0.0 * x
-            R, o = place_body(block, b, p, x)
+            R, o = place_body(block, b, p, i)
             zd = scale(qd[k], column_z(R))
             w = load3(block, p + w_)
             gamma_w, gamma_a = ZERO, cross(w, cross(w, sub(o, load3(block, p + o_))))

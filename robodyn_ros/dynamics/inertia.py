@@ -11,6 +11,7 @@ from __future__ import annotations
 from ..model import block as at
 from ..model.robot import RobotModel
 from .call import Array, ArrayLike, bind_to, evaluate
+from .joints import set_positions
 from .kinematics import WORLD_END, R_, o_, place_base, place_body
 from .vector import (
     U,
@@ -25,7 +26,6 @@ from .vector import (
     dot,
     index,
     inline,
-    joint_position,
     kernel,
     load3,
     load6,
@@ -86,13 +86,12 @@ def _mass_matrix(block, q, M):
     bad = 0.0
     for t in range(T):
         s = t * n
+        bad += set_positions(block, q, s)
         for k in range(n):
             M[(s + k) * n + k] = block[rotors + k]
         for i in range(bodies):
             b = base + (i + U1) * at.ROW
-            x = joint_position(block, b, q, s)
-            bad += 0.0 * x
-            R, _ = place_body(block, b, index(block[b + at.PARENT]), x)
+            R, _ = place_body(block, b, index(block[b + at.PARENT]), i)
             store3(block, b + h_, matvec(R, load3(block, b + at.MOMENT)))
             store6(block, b + J_, congruence(R, load6(block, b + at.INERTIA)))
 

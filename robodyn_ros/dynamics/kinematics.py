@@ -8,6 +8,7 @@ from ..errors import ArgumentError
 from ..model import block as at
 from ..model.robot import RobotModel
 from .call import Array, ArrayLike, evaluate, explain
+from .joints import joint_frame, set_positions
 from .vector import (
     ZERO,
     U,
@@ -18,8 +19,6 @@ from .vector import (
     cross,
     index,
     inline,
-    joint_frame,
-    joint_position,
     kernel,
     load3,
     load9,
@@ -46,10 +45,10 @@ def place_base(block):
 
 
 @inline
-def place_body(block, b, p, x):
-    """Rotation and origin, in the base's axes, of the body in row b at joint position x."""
+def place_body(block, b, p, i):
+    """Rotation and origin, in the base's axes, of body i in row b."""
     R_p = load9(block, p + R_)
-    R, r = joint_frame(block, b, x)
+    R, r = joint_frame(block, b, i)
     R = matmul(R_p, R)
     o = add(load3(block, p + o_), matvec(R_p, r))
     store9(block, b + R_, R)
@@ -60,12 +59,10 @@ def place_body(block, b, p, x):
 @inline
 def place_bodies(block, q, s):
     """Place all bodies for the joint positions that start at q[s]; NaN if one is not finite."""
-    bad = 0.0
+    bad = set_positions(block, q, s)
     for i in range(index(block[at.BODIES])):
         b = at.HEADER + (i + U1) * at.ROW
-        x = joint_position(block, b, q, s)
-        bad += 0.0 * x
-        place_body(block, b, index(block[b + at.PARENT]), x)
+        place_body(block, b, index(block[b + at.PARENT]), i)
     return bad
 
 
@@ -146,14 +143,14 @@ def _acceleration_bias(block, q, qd, frame, point, out):
     store3(block, at.HEADER + a_, ZERO)
     bad = 0.0
     for t in range(T):
+        bad += set_positions(block, q, t * n)
         for i in range(bodies):
             b = at.HEADER + (i + U1) * at.ROW
             p = index(block[b + at.PARENT])
             k = t * n + index(block[b + at.COORDINATE])
-            x = joint_position(block, b, q, t * n)
-            R, o = place_body(block, b, p, x)
+            R, o = place_body(block, b, p, i)
             zd = scale(block[b + at.RATIO] * qd[k], column_z(R))
-            bad += 0.0 * x + 0.0 * qd[k]
+            bad += 0.0 * qd[k]
             w, wd = load3(block, p + w_), load3(block, p + wd_)
             r = sub(o, load3(block, p + o_))
             a = add(load3(block, p + a_), add(cross(wd, r), cross(w, cross(w, r))))

@@ -21,6 +21,7 @@ import numpy as np
 from ..model import block as at
 from ..model.robot import RobotModel
 from .call import Array, ArrayLike, bind_to, evaluate
+from .joints import joint_frame, set_positions
 from .ne_star import ne_star
 from .vector import (
     ZERO,
@@ -31,8 +32,6 @@ from .vector import (
     add_z,
     cross,
     index,
-    joint_frame,
-    joint_position,
     kernel,
     load3,
     load6,
@@ -70,6 +69,7 @@ def _momentum_terms(block, q, qd, p, ctqd, g):
     bad = 0.0
     for t in range(T):
         s = t * n
+        bad += set_positions(block, q, s)
         for k in range(s, s + n):
             p[k] = block[rotors + k - s] * qd[k]
             ctqd[k] = 0.0
@@ -80,9 +80,7 @@ def _momentum_terms(block, q, qd, p, ctqd, g):
             up = index(block[b + at.PARENT])
             k = s + index(block[b + at.COORDINATE])
             xd = block[b + at.RATIO] * qd[k]
-            x = joint_position(block, b, q, s)
-            bad += 0.0 * x
-            R, r = joint_frame(block, b, x)
+            R, r = joint_frame(block, b, i)
             revolute = block[b + at.PRISMATIC] == 0.0
             w = load3(block, up + w_)
             v = matvec_t(R, add(load3(block, up + v_), cross(w, r)))

@@ -25,6 +25,7 @@ from ..errors import ArgumentError
 from ..model import block as at
 from ..model.robot import RobotModel
 from .call import Array, ArrayLike, bind_to, evaluate
+from .joints import joint_frame, set_positions
 from .newton_euler import inverse_dynamics
 from .vector import (
     ZERO,
@@ -36,8 +37,6 @@ from .vector import (
     cross,
     cross_z,
     index,
-    joint_frame,
-    joint_position,
     inline,
     kernel,
     load3,
@@ -83,6 +82,7 @@ def _sweep(block, q, qd, qd_a, qdd, tau, aar, lar_origin, lar_centre, tr):
     bad = 0.0
     for t in range(T):
         s = t * n
+        bad += set_positions(block, q, s)
         for k in range(n):
             tau[s + k] = block[rotors + k] * qdd[s + k]
 
@@ -92,9 +92,7 @@ def _sweep(block, q, qd, qd_a, qdd, tau, aar, lar_origin, lar_centre, tr):
             k = s + index(block[b + at.COORDINATE])
             ratio = block[b + at.RATIO]
             xd, xd_a, xdd = ratio * qd[k], ratio * qd_a[k], ratio * qdd[k]
-            x = joint_position(block, b, q, s)
-            bad += 0.0 * x
-            R, r = joint_frame(block, b, x)
+            R, r = joint_frame(block, b, i)
             revolute = block[b + at.PRISMATIC] == 0.0
             w = matvec_t(R, load3(block, p + w_))
             wa = matvec_t(R, load3(block, p + wa_))

@@ -16,6 +16,7 @@ from ..model.robot import RobotModel
 from .call import Array, ArrayLike, bind_to, evaluate
 from .external import external_torque
 from .friction import friction_torque
+from .joints import joint_frame, set_positions
 from .vector import (
     ZERO,
     U,
@@ -27,8 +28,6 @@ from .vector import (
     cross,
     cross_z,
     index,
-    joint_frame,
-    joint_position,
     kernel,
     load3,
     load6,
@@ -66,6 +65,7 @@ def _newton_euler(block, q, qd, qdd, tau):
     bad = 0.0  # NaN as soon as anything is not finite
     for t in range(T):
         s = t * n
+        bad += set_positions(block, q, s)
         for k in range(n):
             tau[s + k] = block[rotors + k] * qdd[s + k]  # the rotors' share
 
@@ -75,9 +75,7 @@ def _newton_euler(block, q, qd, qdd, tau):
             k = s + index(block[b + at.COORDINATE])
             ratio = block[b + at.RATIO]
             xd, xdd = ratio * qd[k], ratio * qdd[k]
-            x = joint_position(block, b, q, s)
-            bad += 0.0 * x
-            R, r = joint_frame(block, b, x)
+            R, r = joint_frame(block, b, i)
             revolute = block[b + at.PRISMATIC] == 0.0
             w = matvec_t(R, load3(block, p + w_))
             wd = matvec_t(R, load3(block, p + wd_))
@@ -131,14 +129,13 @@ def _gravity(block, q, tau):
     bad = 0.0
     for t in range(T):
         s = t * n
+        bad += set_positions(block, q, s)
         for k in range(n):
             tau[s + k] = 0.0
         for i in range(bodies):
             b = base + (i + U1) * at.ROW
             p = index(block[b + at.PARENT])
-            x = joint_position(block, b, q, s)
-            bad += 0.0 * x
-            R, r = joint_frame(block, b, x)
+            R, r = joint_frame(block, b, i)
             store9(block, b + R_, R)
             store3(block, b + r_, r)
             store3(block, b + a_, matvec_t(R, load3(block, p + a_)))

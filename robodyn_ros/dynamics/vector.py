@@ -3,11 +3,8 @@
 A matrix is a tuple of nine numbers, row by row; a symmetric one of six: xx, xy, xz, yy, yz, zz.
 """
 
-import math
-
 from numba import njit
 
-from ..model import block as at
 from ..model.block import U
 
 # The one way everything here is compiled. 'contract' lets the compiler fuse a*b + c and changes
@@ -231,9 +228,8 @@ def congruence(R, S):
 
 
 @inline
-def turn_z(E, angle):
-    """E Rz(angle)."""
-    s, c = math.sin(angle), math.cos(angle)
+def turn_z(E, s, c):
+    """E Rz(angle), from the angle's sine and cosine."""
     return (
         c * E[0] + s * E[1],
         c * E[1] - s * E[0],
@@ -245,22 +241,6 @@ def turn_z(E, angle):
         c * E[7] - s * E[6],
         E[8],
     )
-
-
-@inline
-def joint_position(block, b, q, s):
-    """Position of the joint of the body in row b, in the state that starts at q[s]."""
-    k = s + index(block[b + at.COORDINATE])
-    return block[b + at.RATIO] * q[k] + block[b + at.OFFSET]
-
-
-@inline
-def joint_frame(block, b, x):
-    """Rotation and place, seen from its parent, of the body in row b at joint position x."""
-    E, r = load9(block, b + at.ROTATION), load3(block, b + at.PLACE)
-    if block[b + at.PRISMATIC] == 0.0:
-        return turn_z(E, x), r
-    return E, add(r, scale(x, column_z(E)))
 
 
 @inline

@@ -3,6 +3,7 @@
 A kernel pays for every array it is handed, so parameters and work space share one array:
 
     header | row of the base | row of body 1 | … | row of body N | rotor inertia per coordinate
+           | positions, sines and cosines of all joints
 
 A row holds the constant parameters of one moving body and, behind them, room for what the kernels
 compute about it. Each body frame is turned so that its joint axis is +z: a joint then turns or
@@ -28,6 +29,7 @@ U = np.uintp
 
 # Header
 BODIES, COORDINATES, GRAVITY, ROTORS = U(0), U(1), U(2), U(5)
+POSITIONS, PADDED = U(6), U(7)  # where the positions start; how many there is room for
 HEADER = U(8)
 
 # Row: the constants of a body
@@ -40,12 +42,13 @@ PLACE = U(14)  # r0 (3): this frame's origin in its parent's frame at position 0
 MASS = U(17)
 MOMENT = U(18)  # mc (3): mass times centre of mass
 INERTIA = U(21)  # J (6): about the frame's origin: xx, xy, xz, yy, yz, zz
-CENTRE = U(27)  # c (3): centre of mass
-INERTIA_C = U(30)  # I_c (6): about the centre of mass
-MASS_BEYOND = U(36)  # mass of this body and of all it carries
+MASS_BEYOND = U(27)  # mass of this body and of all it carries
+CENTRE = U(28)  # c (3): centre of mass
+INERTIA_C = U(31)  # I_c (6): about the centre of mass
 # Row: work space from here on
-WORK = U(37)
-ROW = U(133)  # odd, so that the rows of a long chain spread over the cache
+WORK = U(40)  # a cache line begins here
+ROW = U(136)  # 17 cache lines: an odd number, so that the rows spread over the whole cache
+LINE = 8  # numbers in a cache line, and in the widest vector register
 
 
 def frame_with_axis_z(axis: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -68,15 +71,36 @@ def six(S: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     return S[np.triu_indices(3)]
 
 
+def _whole_lines(count: int) -> int:
+    return -(-count // LINE) * LINE
+
+
+def _aligned_zeros(count: int) -> npt.NDArray[np.float64]:
+    """Zeros that begin with a cache line."""
+    room = np.zeros(count + LINE)
+    start = -(room.ctypes.data // 8) % LINE
+    return room[start : start + count]
+
+
+def aligned_copy(block: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """A block with a work space of its own."""
+    copy = _aligned_zeros(block.size)
+    copy[:] = block
+    return copy
+
+
 def pack(model: RobotModel, gravity: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """The block of `model` in the field `gravity`."""
     header, row = int(HEADER), int(ROW)
     bodies = model.parent.size
     rotors = header + row * (bodies + 1)
-    block = np.zeros(rotors + model.n)
+    positions = _whole_lines(rotors + model.n)
+    padded = _whole_lines(bodies)
+    block = _aligned_zeros(positions + 3 * padded)
     block[int(BODIES)], block[int(COORDINATES)], block[int(ROTORS)] = bodies, model.n, rotors
+    block[int(POSITIONS)], block[int(PADDED)] = positions, padded
     block[int(GRAVITY) : int(GRAVITY) + 3] = gravity
-    block[rotors:] = model.rotor_inertia
+    block[rotors : rotors + model.n] = model.rotor_inertia
 
     turns = [np.eye(3)] + [frame_with_axis_z(axis) for axis in model.axis]
     beyond = model.mass.copy()
@@ -98,9 +122,9 @@ def pack(model: RobotModel, gravity: npt.NDArray[np.float64]) -> npt.NDArray[np.
             model.mass[i],
             *(model.mass[i] * com),
             *six(inertia_com + steiner(model.mass[i], com)),
+            beyond[i],
             *com,
             *six(inertia_com),
-            beyond[i],
         ]
         start = header + row * (i + 1)
         block[start : start + len(values)] = values
