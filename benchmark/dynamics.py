@@ -212,7 +212,7 @@ def rows() -> list[Row]:
                 "N+2 sweeps": lambda: rd.momentum_terms_by_sweeps(long, ql, qdl),
                 "N = 7": lambda: rd.momentum_terms(model, q, qd),
             },
-            burst=20,
+            burst=100,
         )
     )
 

@@ -71,3 +71,13 @@ def joint_frame(block, b, i):
     if block[b + at.PRISMATIC] == 0.0:
         return turn_z(E, block[x + padded], block[x + padded + padded]), r
     return E, add(r, scale(block[x], column_z(E)))
+
+
+@inline
+def joint_place(block, b, i):
+    """The place alone: cheaper to have again than to keep."""
+    r = load3(block, b + at.PLACE)
+    if block[b + at.PRISMATIC] == 0.0:
+        return r
+    x = index(block[at.POSITIONS]) + i
+    return add(r, scale(block[x], column_z(load9(block, b + at.ROTATION))))

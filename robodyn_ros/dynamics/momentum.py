@@ -21,7 +21,7 @@ import numpy as np
 from ..model import block as at
 from ..model.robot import RobotModel
 from .call import Array, ArrayLike, bind_to, evaluate
-from .joints import joint_frame, set_positions
+from .joints import joint_frame, joint_place, set_positions
 from .ne_star import ne_star
 from .vector import (
     ZERO,
@@ -47,7 +47,7 @@ from .vector import (
 
 # Work space of a body's row
 R_ = at.WORK
-r_, w_, v_, a_, P_, L_, mc_ = (at.WORK + U(k) for k in (9, 12, 15, 18, 21, 24, 27))
+w_, v_, a_, P_, L_, mc_ = (at.WORK + U(k) for k in (9, 12, 15, 18, 21, 24))
 
 
 @kernel(
@@ -75,17 +75,19 @@ def _momentum_terms(block, q, qd, p, ctqd, g):
             ctqd[k] = 0.0
             g[k] = 0.0
 
+        w, v, a = ZERO, ZERO, scale(-1.0, load3(block, at.GRAVITY))
         for i in range(bodies):
             b = base + (i + U1) * at.ROW
             up = index(block[b + at.PARENT])
+            if up + at.ROW != b:
+                w, v, a = load3(block, up + w_), load3(block, up + v_), load3(block, up + a_)
             k = s + index(block[b + at.COORDINATE])
             xd = block[b + at.RATIO] * qd[k]
             R, r = joint_frame(block, b, i)
             revolute = block[b + at.PRISMATIC] == 0.0
-            w = load3(block, up + w_)
-            v = matvec_t(R, add(load3(block, up + v_), cross(w, r)))
+            v = matvec_t(R, add(v, cross(w, r)))
             w = matvec_t(R, w)
-            a = matvec_t(R, load3(block, up + a_))
+            a = matvec_t(R, a)
             if revolute:
                 w = add_z(w, xd)
             else:
@@ -95,7 +97,6 @@ def _momentum_terms(block, q, qd, p, ctqd, g):
             L = add(symvec(load6(block, b + at.INERTIA), w), cross(mc, v))
 
             store9(block, b + R_, R)
-            store3(block, b + r_, r)
             store3(block, b + w_, w)
             store3(block, b + v_, v)
             store3(block, b + a_, a)
@@ -103,13 +104,14 @@ def _momentum_terms(block, q, qd, p, ctqd, g):
             store3(block, b + L_, L)
             store3(block, b + mc_, mc)
 
+        P, L, mc = ZERO, ZERO, ZERO
         for j in range(bodies):
             b = base + (bodies - j) * at.ROW
             up = index(block[b + at.PARENT])
             k = s + index(block[b + at.COORDINATE])
             ratio, m = block[b + at.RATIO], block[b + at.MASS_BEYOND]
             w, v, a = load3(block, b + w_), load3(block, b + v_), load3(block, b + a_)
-            P, L, mc = load3(block, b + P_), load3(block, b + L_), load3(block, b + mc_)
+            P, L, mc = add(P, load3(block, b + P_)), add(L, load3(block, b + L_)), add(mc, load3(block, b + mc_))
             if block[b + at.PRISMATIC] == 0.0:
                 p[k] += ratio * L[2]
                 ctqd[k] += ratio * (w[1] * L[0] - w[0] * L[1] + v[1] * P[0] - v[0] * P[1])
@@ -120,11 +122,15 @@ def _momentum_terms(block, q, qd, p, ctqd, g):
                 g[k] += ratio * m * a[2]
             bad += 0.0 * (p[k] + ctqd[k])
             # Hand the momenta on to the parent
-            R, r = load9(block, b + R_), load3(block, b + r_)
+            R, r = load9(block, b + R_), joint_place(block, b, bodies - j - U1)
             P = matvec(R, P)
-            accumulate3(block, up + P_, P)
-            accumulate3(block, up + L_, add(matvec(R, L), cross(r, P)))
-            accumulate3(block, up + mc_, add(matvec(R, mc), scale(m, r)))
+            L = add(matvec(R, L), cross(r, P))
+            mc = add(matvec(R, mc), scale(m, r))
+            if up + at.ROW != b:
+                accumulate3(block, up + P_, P)
+                accumulate3(block, up + L_, L)
+                accumulate3(block, up + mc_, mc)
+                P, L, mc = ZERO, ZERO, ZERO
     return 0 if bad == 0.0 else 1
 
 

@@ -43,10 +43,11 @@ MASS = U(17)
 MOMENT = U(18)  # mc (3): mass times centre of mass
 INERTIA = U(21)  # J (6): about the frame's origin: xx, xy, xz, yy, yz, zz
 MASS_BEYOND = U(27)  # mass of this body and of all it carries
-CENTRE = U(28)  # c (3): centre of mass
-INERTIA_C = U(31)  # I_c (6): about the centre of mass
-# Row: work space from here on
-WORK = U(40)  # a cache line begins here
+# Row: work space. It follows what every sweep reads, so that both share their cache lines.
+WORK = U(28)
+# Row: what only NE* and C* read
+CENTRE = U(127)  # c (3): centre of mass
+INERTIA_C = U(130)  # I_c (6): about the centre of mass
 ROW = U(136)  # 17 cache lines: an odd number, so that the rows spread over the whole cache
 LINE = 8  # numbers in a cache line, and in the widest vector register
 
@@ -111,23 +112,24 @@ def pack(model: RobotModel, gravity: npt.NDArray[np.float64]) -> npt.NDArray[np.
         turn, turn_parent = turns[i + 1], turns[model.parent[i] + 1]
         com = turn.T @ model.com[i]
         inertia_com = turn.T @ model.inertia[i] @ turn
-        values = [
-            header + row * (model.parent[i] + 1),
-            model.prismatic[i],
-            model.coordinate[i],
-            model.ratio[i],
-            model.offset[i],
-            *(turn_parent.T @ model.rotation[i] @ turn).ravel(),
-            *(turn_parent.T @ model.place[i]),
-            model.mass[i],
-            *(model.mass[i] * com),
-            *six(inertia_com + steiner(model.mass[i], com)),
-            beyond[i],
-            *com,
-            *six(inertia_com),
-        ]
         start = header + row * (i + 1)
-        block[start : start + len(values)] = values
+
+        def put(at: np.uintp, *values: float, start: int = start) -> None:
+            block[start + int(at) : start + int(at) + len(values)] = values
+
+        put(PARENT, header + row * (model.parent[i] + 1))
+        put(PRISMATIC, model.prismatic[i])
+        put(COORDINATE, model.coordinate[i])
+        put(RATIO, model.ratio[i])
+        put(OFFSET, model.offset[i])
+        put(ROTATION, *(turn_parent.T @ model.rotation[i] @ turn).ravel())
+        put(PLACE, *(turn_parent.T @ model.place[i]))
+        put(MASS, model.mass[i])
+        put(MOMENT, *(model.mass[i] * com))
+        put(INERTIA, *six(inertia_com + steiner(model.mass[i], com)))
+        put(MASS_BEYOND, beyond[i])
+        put(CENTRE, *com)
+        put(INERTIA_C, *six(inertia_com))
     return block
 
 
