@@ -63,34 +63,43 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-if TYPE_CHECKING:
-    from .dynamics.coriolis import coriolis_matrix, equations_of_motion
-    from .dynamics.energy import kinetic_energy, potential_energy
-    from .dynamics.external import external_torque
-    from .dynamics.force_rate import force_rate
-    from .dynamics.forward import forward_dynamics
-    from .dynamics.friction import friction_rate, friction_torque
-    from .dynamics.inertia import mass_matrix
-    from .dynamics.kinematics import forward_kinematics, jacobian, jacobian_rate_product
-    from .dynamics.momentum import momentum_terms, momentum_terms_by_sweeps
-    from .dynamics.ne_star import (
-        coriolis_matrix_by_columns,
-        coriolis_product_by_kawasaki,
-        ne_star,
-    )
-    from .dynamics.newton_euler import (
-        feedback_linearizing_torque,
-        gravity_torque,
-        inverse_dynamics,
-        mass_matrix_column,
-        momentum,
-        velocity_torque,
-    )
-    from .dynamics.warmup import warmup
-    from .errors import ArgumentError, ModelError, ModelWarning, RobodynError, UrdfError
-    from .model import robots
-    from .model.dh import DHRow, from_dh
-    from .model.robot import Frame, Payload, RobotModel
-    from .model.urdf import load_urdf
-    from .model.urdf_writer import to_urdf
-    from .resources import share_path
+if TYPE_CHECKING:  # the same for type checkers; a test keeps both lists alike
+    from .dynamics.coriolis import coriolis_matrix as coriolis_matrix
+    from .dynamics.coriolis import equations_of_motion as equations_of_motion
+    from .dynamics.energy import kinetic_energy as kinetic_energy
+    from .dynamics.energy import potential_energy as potential_energy
+    from .dynamics.external import external_torque as external_torque
+    from .dynamics.force_rate import force_rate as force_rate
+    from .dynamics.forward import forward_dynamics as forward_dynamics
+    from .dynamics.friction import friction_rate as friction_rate
+    from .dynamics.friction import friction_torque as friction_torque
+    from .dynamics.inertia import mass_matrix as mass_matrix
+    from .dynamics.kinematics import forward_kinematics as forward_kinematics
+    from .dynamics.kinematics import jacobian as jacobian
+    from .dynamics.kinematics import jacobian_rate_product as jacobian_rate_product
+    from .dynamics.momentum import momentum_terms as momentum_terms
+    from .dynamics.momentum import momentum_terms_by_sweeps as momentum_terms_by_sweeps
+    from .dynamics.ne_star import coriolis_matrix_by_columns as coriolis_matrix_by_columns
+    from .dynamics.ne_star import coriolis_product_by_kawasaki as coriolis_product_by_kawasaki
+    from .dynamics.ne_star import ne_star as ne_star
+    from .dynamics.newton_euler import feedback_linearizing_torque as feedback_linearizing_torque
+    from .dynamics.newton_euler import gravity_torque as gravity_torque
+    from .dynamics.newton_euler import inverse_dynamics as inverse_dynamics
+    from .dynamics.newton_euler import mass_matrix_column as mass_matrix_column
+    from .dynamics.newton_euler import momentum as momentum
+    from .dynamics.newton_euler import velocity_torque as velocity_torque
+    from .dynamics.warmup import warmup as warmup
+    from .errors import ArgumentError as ArgumentError
+    from .errors import ModelError as ModelError
+    from .errors import ModelWarning as ModelWarning
+    from .errors import RobodynError as RobodynError
+    from .errors import UrdfError as UrdfError
+    from .model import robots as robots
+    from .model.dh import DHRow as DHRow
+    from .model.dh import from_dh as from_dh
+    from .model.robot import Frame as Frame
+    from .model.robot import Payload as Payload
+    from .model.robot import RobotModel as RobotModel
+    from .model.urdf import load_urdf as load_urdf
+    from .model.urdf_writer import to_urdf as to_urdf
+    from .resources import share_path as share_path

@@ -3,7 +3,7 @@
 A kernel takes the model's block, then flat arrays that hold one or many states, then its outputs.
 It returns 0, or 1 if the arrays do not fit or hold a number that is not finite. A public function
 first tries the kernel as bound to its model; None comes back for anything but one good state, and
-only then are the arguments looked at closely. So a good call pays almost nothing for being checked.
+only then are the arguments looked at closely: a good call pays almost nothing for being checked.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ def bind_to(
 def explain(model: RobotModel, **arguments: Any) -> NoReturn:
     """Say what is wrong with the arguments of a call that a kernel refused."""
     for name, value in arguments.items():
-        _check_finite(model, name, _states(model, name, value))
+        _check_finite(model, name, states_of(model, name, value))
     raise ArgumentError(
         f"the result is not finite: one of {', '.join(arguments)} is too large for robot "
         f"'{model.name}'"
     )
 
 
-def _states(model: RobotModel, name: str, value: Any) -> Array:
+def states_of(model: RobotModel, name: str, value: Any) -> Array:
     """`value` as an (n,) or (T, n) array, or the error that names it."""
     try:
         array = np.asarray(value, dtype=np.float64)
@@ -90,14 +90,17 @@ def evaluate(
 
     `shapes` are those of the outputs for a single state; a batch of T gets (T, *shape).
     """
-    states = {name: _states(model, name, value) for name, value in arguments.items()}
+    states = {name: states_of(model, name, value) for name, value in arguments.items()}
     batch = any(array.ndim == 2 for array in states.values())
     counts = {array.shape[0] for array in states.values() if array.ndim == 2}
     if len(counts) > 1:
         given = ", ".join(f"{name} {array.shape}" for name, array in states.items())
         raise ArgumentError(f"batches must have the same number of samples, got {given}")
     T = counts.pop() if counts else 1
-    inputs = [np.require(np.broadcast_to(x, (T, model.n)), requirements="CW") for x in states.values()]
+    inputs = [
+        np.require(np.broadcast_to(x, (T, model.n)), requirements=["C", "W"])
+        for x in states.values()
+    ]
     outputs = [np.empty((T, *shape)) for shape in shapes]
 
     def run(call: Kernel, rows: slice) -> int:

@@ -20,16 +20,16 @@ from __future__ import annotations
 
 from ..errors import ArgumentError
 from ..model import block as at
+from ..model.block import U
 from ..model.robot import RobotModel
 from .call import Array, ArrayLike, bind_to, evaluate
-from .inertia import along_joint, h_, J_, shift_inertia, unit_momentum
+from .inertia import J_, along_joint, h_, shift_inertia, unit_momentum
 from .joints import set_positions
 from .kinematics import R_, o_, place_base, place_body
 from .ne_star import coriolis_matrix_by_columns
 from .vector import (
-    ZERO,
-    U,
     U1,
+    ZERO,
     accumulate3,
     accumulate6,
     accumulate9,
@@ -138,7 +138,9 @@ def _sweep(block, q, qd, factorization, M, C, g):
             p = index(block[b + at.PARENT])
             k = s + index(block[b + at.COORDINATE])
             R, o = place_body(block, b, p, i)
-            z = scale(block[b + at.RATIO], column_z(R))  # the joint's motion per unit of its coordinate
+            z = scale(
+                block[b + at.RATIO], column_z(R)
+            )  # the joint's motion per unit of its coordinate
             w = load3(block, p + w_)
             v = add(load3(block, p + v_), cross(w, sub(o, load3(block, p + o_))))
             if block[b + at.PRISMATIC] == 0.0:

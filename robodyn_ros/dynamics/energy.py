@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from ..model import block as at
+from ..model.block import U
 from ..model.robot import RobotModel
 from .call import Array, ArrayLike, evaluate, explain
 from .kinematics import R_, o_, place_base, place_bodies
 from .momentum import momentum_terms
-from .vector import U, U1, add, dot, index, kernel, load3, load9, matvec, samples, scale
+from .vector import U1, add, dot, index, kernel, load3, load9, matvec, samples, scale
 
 
 @kernel("int64(float64[::1], float64[::1], float64[::1])")

@@ -12,9 +12,7 @@ from .call import Array, ArrayLike
 from .kinematics import jacobian
 
 
-def external_torque(
-    model: RobotModel, q: ArrayLike, wrenches: Mapping[str, ArrayLike]
-) -> Array:
+def external_torque(model: RobotModel, q: ArrayLike, wrenches: Mapping[str, ArrayLike]) -> Array:
     """Sum of J^T W [N m or N] over the links: what the wrenches do to the joints.
 
     A wrench (force [N], torque [N m]) acts on its link at the link's origin, in the base's axes;

@@ -12,14 +12,14 @@ joint origins instead of the centres of mass, which leaves (7), (9) without work
 from __future__ import annotations
 
 from ..model import block as at
+from ..model.block import U
 from ..model.robot import RobotModel
 from .call import Array, ArrayLike, bind_to, evaluate
 from .friction import friction_rate, friction_torque
 from .joints import joint_frame, set_positions
 from .vector import (
-    ZERO,
-    U,
     U1,
+    ZERO,
     accumulate3,
     add,
     add9,
@@ -120,7 +120,11 @@ def _force_rate(block, q, qd, qdd, qddd, tau, tau_dot):
 
             rates = rate_matrix(wd, w, w)
             jerks = _jerk_matrix(wdd, wd, w, rates)
-            m, mc, J = block[b + at.MASS], load3(block, b + at.MOMENT), load6(block, b + at.INERTIA)
+            m, mc, J = (
+                block[b + at.MASS],
+                load3(block, b + at.MOMENT),
+                load6(block, b + at.INERTIA),
+            )
             f = add(scale(m, a), matvec(rates, mc))  # (10)
             fd = add(scale(m, j), matvec(jerks, mc))  # (12)
             Jw, Jwd = symvec(J, w), symvec(J, wd)
@@ -146,8 +150,8 @@ def _force_rate(block, q, qd, qdd, qddd, tau, tau_dot):
             store9(block, b + U_, rates)
             store9(block, b + V_, jerks)
 
-        for l in range(bodies):
-            b = base + (bodies - l) * at.ROW
+        for i in range(bodies):
+            b = base + (bodies - i) * at.ROW
             p = index(block[b + at.PARENT])
             k = s + index(block[b + at.COORDINATE])
             ratio = block[b + at.RATIO]

@@ -13,18 +13,18 @@ import numpy as np
 
 from ..errors import ArgumentError
 from ..model import block as at
+from ..model.block import U
 from ..model.robot import RobotModel
-from .call import Array, ArrayLike, bind_to, evaluate, explain
+from .call import Array, ArrayLike, bind_to, evaluate, explain, states_of
 from .external import external_torque
 from .friction import friction_torque
 from .inertia import mass_matrix
 from .joints import set_positions
-from .kinematics import WORLD_END, R_, o_, place_base, place_body
+from .kinematics import R_, WORLD_END, o_, place_base, place_body
 from .newton_euler import inverse_dynamics
 from .vector import (
-    ZERO,
-    U,
     U1,
+    ZERO,
     accumulate3,
     accumulate6,
     accumulate9,
@@ -248,9 +248,9 @@ def forward_dynamics(
     if method not in ("articulated", "mass_matrix"):
         raise ArgumentError(f"method must be 'articulated' or 'mass_matrix', got {method!r}")
     if friction:
-        tau = tau - friction_torque(model, qd)
+        tau = states_of(model, "tau", tau) - friction_torque(model, qd)
     if external:
-        tau = tau + external_torque(model, q, external)
+        tau = states_of(model, "tau", tau) + external_torque(model, q, external)
     if model.coupled or method == "mass_matrix":
         return _by_mass_matrix(model, q, qd, tau, threads)
     try:

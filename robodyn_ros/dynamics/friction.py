@@ -6,9 +6,10 @@ import math
 
 import numpy as np
 
+from ..model.block import U
 from ..model.robot import RobotModel
 from .call import Array, ArrayLike, evaluate, explain
-from .vector import U, U2, U3, kernel, samples
+from .vector import U2, U3, kernel, samples
 
 
 @kernel("int64(float64[::1], float64[::1], float64, float64[::1])")
@@ -59,5 +60,7 @@ def friction_torque(model: RobotModel, qd: ArrayLike, *, width: float = 0.0) -> 
 def friction_rate(model: RobotModel, qd: ArrayLike, qdd: ArrayLike) -> Array:
     """Time derivative of `friction_torque` [N m/s or N/s] away from reversals."""
     qd, qdd = np.asarray(qd, dtype=np.float64), np.asarray(qdd, dtype=np.float64)
-    fading = (model.stiction - model.coulomb) * model.stribeck * np.exp(-np.abs(qd) * model.stribeck)
+    fading = (
+        (model.stiction - model.coulomb) * model.stribeck * np.exp(-np.abs(qd) * model.stribeck)
+    )
     return (model.viscous - fading * np.abs(np.sign(qd))) * qdd

@@ -9,12 +9,12 @@ below, is a column of M.
 from __future__ import annotations
 
 from ..model import block as at
+from ..model.block import U
 from ..model.robot import RobotModel
 from .call import Array, ArrayLike, bind_to, evaluate
 from .joints import set_positions
-from .kinematics import WORLD_END, R_, o_, place_base, place_body
+from .kinematics import R_, WORLD_END, o_, place_base, place_body
 from .vector import (
-    U,
     U1,
     accumulate3,
     accumulate6,

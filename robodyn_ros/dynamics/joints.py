@@ -41,7 +41,7 @@ def sine_cosine(x):
 
 @inline
 def set_positions(block, q, start):
-    """Take over the joint positions of the state at q[start]. Returns 0; NaN if one is not finite."""
+    """Take over the joint positions of the state at q[start]; NaN if one is not finite, else 0."""
     bodies, x = index(block[at.BODIES]), index(block[at.POSITIONS])
     padded = index(block[at.PADDED])
     bad, largest = 0.0, 0.0

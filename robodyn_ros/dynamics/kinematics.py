@@ -6,14 +6,14 @@ import numpy as np
 
 from ..errors import ArgumentError
 from ..model import block as at
+from ..model.block import U
 from ..model.robot import RobotModel
 from .call import Array, ArrayLike, evaluate, explain
 from .joints import joint_frame, set_positions
 from .vector import (
-    ZERO,
-    U,
     U1,
     U3,
+    ZERO,
     add,
     column_z,
     cross,

@@ -19,14 +19,14 @@ from __future__ import annotations
 import numpy as np
 
 from ..model import block as at
+from ..model.block import U
 from ..model.robot import RobotModel
 from .call import Array, ArrayLike, bind_to, evaluate
 from .joints import joint_frame, joint_place, set_positions
 from .ne_star import ne_star
 from .vector import (
-    ZERO,
-    U,
     U1,
+    ZERO,
     accumulate3,
     add,
     add_z,
@@ -111,7 +111,11 @@ def _momentum_terms(block, q, qd, p, ctqd, g):
             k = s + index(block[b + at.COORDINATE])
             ratio, m = block[b + at.RATIO], block[b + at.MASS_BEYOND]
             w, v, a = load3(block, b + w_), load3(block, b + v_), load3(block, b + a_)
-            P, L, mc = add(P, load3(block, b + P_)), add(L, load3(block, b + L_)), add(mc, load3(block, b + mc_))
+            P, L, mc = (
+                add(P, load3(block, b + P_)),
+                add(L, load3(block, b + L_)),
+                add(mc, load3(block, b + mc_)),
+            )
             if block[b + at.PRISMATIC] == 0.0:
                 p[k] += ratio * L[2]
                 ctqd[k] += ratio * (w[1] * L[0] - w[0] * L[1] + v[1] * P[0] - v[0] * P[1])

@@ -37,7 +37,16 @@ from .vector import COMPILE
 # What a bound function knows, as whole numbers. First the frame that its kernel reads …
 BLOCK, N, IN, OUT, SIZE = 0, 1, 2, 6, 9
 # … then what the function itself needs: counts, addresses, and the outputs' shapes.
-INPUTS, OUTPUTS, KERNEL, ARRAY_TYPE, FLOAT64, NEW_ARRAY, NONE, SHAPES = 12, 13, 14, 15, 16, 17, 18, 19
+INPUTS, OUTPUTS, KERNEL, ARRAY_TYPE, FLOAT64, NEW_ARRAY, NONE, SHAPES = (
+    12,
+    13,
+    14,
+    15,
+    16,
+    17,
+    18,
+    19,
+)
 CONTEXT_SIZE = SHAPES + 3 * 3
 
 # NumPy's documented array object, in words of 8 bytes behind the reference count
@@ -154,7 +163,11 @@ def _call(self, arguments, count):
             break
         context[OUT + made] = words_at(array)[DATA]
         first, second, third = (
-            (array, 0, 0) if made == 0 else (first, array, 0) if made == 1 else (first, second, array)
+            (array, 0, 0)
+            if made == 0
+            else (first, array, 0)
+            if made == 1
+            else (first, second, array)
         )
         made += 1
     enough_memory = made == outputs

@@ -23,14 +23,14 @@ import numpy as np
 
 from ..errors import ArgumentError
 from ..model import block as at
+from ..model.block import U
 from ..model.robot import RobotModel
 from .call import Array, ArrayLike, bind_to, evaluate
 from .joints import joint_frame, set_positions
 from .newton_euler import inverse_dynamics
 from .vector import (
-    ZERO,
-    U,
     U1,
+    ZERO,
     accumulate3,
     add,
     add_z,

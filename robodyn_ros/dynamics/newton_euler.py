@@ -12,16 +12,15 @@ from typing import Any
 import numpy as np
 
 from ..model import block as at
+from ..model.block import U
 from ..model.robot import RobotModel
 from .call import Array, ArrayLike, bind_to, evaluate
 from .external import external_torque
 from .friction import friction_torque
 from .joints import joint_frame, set_positions
 from .vector import (
-    ZERO,
-    U,
     U1,
-    U3,
+    ZERO,
     accumulate3,
     add,
     add_z,
@@ -200,9 +199,7 @@ def gravity_torque(model: RobotModel, q: ArrayLike, *, threads: int = 1) -> Arra
     return tau
 
 
-def velocity_torque(
-    model: RobotModel, q: ArrayLike, qd: ArrayLike, *, threads: int = 1
-) -> Array:
+def velocity_torque(model: RobotModel, q: ArrayLike, qd: ArrayLike, *, threads: int = 1) -> Array:
     """c(q, qd) [N m or N]: the Coriolis and centrifugal torque. [DeLuca2009] (15)."""
     still = np.zeros(model.n)
     return inverse_dynamics(model, q, qd, still, gravity=False, threads=threads)

@@ -3,7 +3,7 @@
     standard   frame i sits at the end of link i:        Rz(theta) Tz(d) Tx(a) Rx(alpha)
     modified   frame i sits at the joint of link i:      Rx(alpha) Tx(a) Rz(theta) Tz(d)
 
-Standard is the convention of [DeLuca2009], modified that of [Khalil2019] and [GuarinoLoBianco2009].
+[DeLuca2009] uses the standard one, [Khalil2019] and [GuarinoLoBianco2009] the modified.
 """
 
 from __future__ import annotations
@@ -115,9 +115,8 @@ def _row(i: int, row: DHRow | Mapping[str, Any]) -> DHRow:
     known = {item.name for item in fields(DHRow)}
     unknown = set(row) - known
     if unknown:
-        raise ArgumentError(
-            f"DH row {i + 1} has no {', '.join(sorted(unknown))}; it knows {', '.join(sorted(known))}"
-        )
+        found, expected = ", ".join(sorted(unknown)), ", ".join(sorted(known))
+        raise ArgumentError(f"DH row {i + 1} has no {found}; it knows {expected}")
     return DHRow(**row)
 
 

@@ -124,7 +124,9 @@ class RobotModel:
             return self.frames[link]
         except KeyError:
             known = ", ".join(self.frames)
-            raise ArgumentError(f"robot '{self.name}' has no link '{link}'; it has {known}") from None
+            raise ArgumentError(
+                f"robot '{self.name}' has no link '{link}'; it has {known}"
+            ) from None
 
     def inertial_parameters(self) -> Array:
         """(10 N,): per body [m, mcx, mcy, mcz, Ixx, Ixy, Ixz, Iyy, Iyz, Izz] about its frame.
@@ -164,11 +166,15 @@ class RobotModel:
             )
             frame = self.frame(payload.link)
             if frame.body < 0:
-                raise ArgumentError(f"a payload on '{payload.link}' would not move: it is the base")
+                raise ArgumentError(
+                    f"a payload on '{payload.link}' would not move: it is the base"
+                )
             held = RigidBody(
                 float(payload.mass),
                 np.asarray(payload.com, dtype=float),
-                np.zeros((3, 3)) if payload.inertia is None else np.asarray(payload.inertia, float),
+                np.zeros((3, 3))
+                if payload.inertia is None
+                else np.asarray(payload.inertia, float),
             ).seen_from(frame.rotation, frame.place)
             i = frame.body
             joined = RigidBody(float(mass[i]), com[i], inertia[i]) + held
@@ -182,27 +188,6 @@ class RobotModel:
         return f"<RobotModel '{self.name}': {self.n} joints, {self.mass.sum():.3g} kg moving>"
 
     def __str__(self) -> str:
-        head = f"{self.name}: {self.n} joints, {self.mass.sum():.3f} kg moving, gravity "
-        head += f"{np.array2string(self.gravity, precision=3)} m/s^2"
-        title = ("joint", "link", "parent", "type", "range", "effort", "speed", "rotor", "mass [kg]")
-        rows = [title]
-        for i, joint in enumerate(self.body_joint_names):
-            k = self.coordinate[i]
-            owner = joint == self.joint_names[k]
-            kind = "prismatic" if self.prismatic[i] else "revolute"
-            if not owner:
-                span = f"{self.ratio[i]:.3g} x {self.joint_names[k]}"
-                kind += ", mimic"
-            elif self.continuous[k]:
-                span = "continuous"
-            else:
-                span = f"{self.q_min[k]:.3g} … {self.q_max[k]:.3g}"
-            parent = "base" if self.parent[i] < 0 else self.link_names[self.parent[i]]
-            limits = [self.tau_max[k], self.qd_max[k], self.rotor_inertia[k]]
-            numbers = [f"{x:.3g}" if owner else "" for x in limits]
-            rows.append(
-                (joint, self.link_names[i], parent, kind, span, *numbers, f"{self.mass[i]:.3f}")
-            )
-        widths = [max(len(row[c]) for row in rows) for c in range(len(title))]
-        lines = ["  ".join(cell.ljust(w) for cell, w in zip(row, widths)).rstrip() for row in rows]
-        return "\n".join([head, lines[0], "-" * len(lines[0]), *lines[1:]])
+        from .table import text  # here, because the table reads models
+
+        return text(self)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +26,7 @@ LWR_VISCOUS = [14.4, 15.3, 6.55, 11.0, 4.29, 2.26, 1.6]
 LWR_MASS = [2.534, 2.362, 3.535, 1.688, 2.509, 1.207, 0.165]
 
 
-def _lwr_drive(i: int) -> dict[str, float]:
+def _lwr_drive(i: int) -> dict[str, Any]:
     return {
         "q_min": -float(LWR_POSITION[i]),
         "q_max": float(LWR_POSITION[i]),
