@@ -74,7 +74,7 @@ def point_on_body(block, frame, point):
     return add(load3(block, b + o_), matvec(load9(block, b + R_), on_body))
 
 
-@kernel("int64(float64[::1], float64[::1], float64[::1], float64[:, ::1])")
+@kernel("int64(float64[::1], float64[::1], float64[::1], float64[::1])")
 def _pose(block, q, frame, pose):
     n = index(block[at.COORDINATES])
     T = samples(n, U(q.size))
@@ -85,19 +85,18 @@ def _pose(block, q, frame, pose):
     for t in range(T):
         bad += place_bodies(block, q, t * n)
         R = matmul(load9(block, index(frame[U(0)]) + R_), load9(frame, U1))
-        place = point_on_body(block, frame, ZERO)
-        row = t * U(4)
-        pose[row, 0], pose[row, 1], pose[row, 2], pose[row, 3] = R[0], R[1], R[2], place[0]
-        row += U1
-        pose[row, 0], pose[row, 1], pose[row, 2], pose[row, 3] = R[3], R[4], R[5], place[1]
-        row += U1
-        pose[row, 0], pose[row, 1], pose[row, 2], pose[row, 3] = R[6], R[7], R[8], place[2]
-        row += U1
-        pose[row, 0], pose[row, 1], pose[row, 2], pose[row, 3] = 0.0, 0.0, 0.0, 1.0
+        r = point_on_body(block, frame, ZERO)
+        row = t * U(16)
+        store3(pose, row, (R[0], R[1], R[2]))
+        store3(pose, row + U(4), (R[3], R[4], R[5]))
+        store3(pose, row + U(8), (R[6], R[7], R[8]))
+        store3(pose, row + U(12), ZERO)
+        pose[row + U(3)], pose[row + U(7)], pose[row + U(11)] = r
+        pose[row + U(15)] = 1.0
     return 0 if bad == 0.0 else 1
 
 
-@kernel("int64(float64[::1], float64[::1], float64[::1], float64[::1], float64[:, ::1])")
+@kernel("int64(float64[::1], float64[::1], float64[::1], float64[::1], float64[::1])")
 def _jacobian(block, q, frame, point, J):
     n = index(block[at.COORDINATES])
     T = samples(n, U(q.size))
@@ -110,20 +109,16 @@ def _jacobian(block, q, frame, point, J):
         bad += place_bodies(block, q, t * n)
         place = point_on_body(block, frame, load3(point, U(0)))
         b = index(frame[U(0)])
-        row = t * U(6)
         while b != at.HEADER:
-            k = index(block[b + at.COORDINATE])
             z = scale(block[b + at.RATIO], column_z(load9(block, b + R_)))
+            v = z
+            k = t * U(6) * n + index(block[b + at.COORDINATE])
             if block[b + at.PRISMATIC] == 0.0:
                 v = cross(z, sub(place, load3(block, b + o_)))
-                J[row + U3, k] += z[0]
-                J[row + U(4), k] += z[1]
-                J[row + U(5), k] += z[2]
-            else:
-                v = z
-            J[row, k] += v[0]
-            J[row + U1, k] += v[1]
-            J[row + U(2), k] += v[2]
+                for i in range(3):
+                    J[k + U(3 + i) * n] += z[i]
+            for i in range(3):
+                J[k + U(i) * n] += v[i]
             b = index(block[b + at.PARENT])
     return 0 if bad == 0.0 else 1
 
@@ -181,7 +176,7 @@ def forward_kinematics(model: RobotModel, q: ArrayLike, link: str | None = None)
     block, frame = model.block, model.frame_blocks[link]
     pose = np.empty((4, 4))
     try:
-        failed = _pose(block, q, frame, pose)
+        failed = _pose(block, q, frame, pose.reshape(-1))
     except TypeError:
         return evaluate(_pose, model, block, {"q": q}, [(4, 4)], (frame,))[0]
     if failed:
@@ -201,7 +196,7 @@ def jacobian(
     arguments, constants = {"q": q}, (model.frame_blocks[link], _point(point))
     J = np.empty((6, model.n))
     try:
-        failed = _jacobian(model.block, q, *constants, J)
+        failed = _jacobian(model.block, q, *constants, J.reshape(-1))
     except TypeError:
         return evaluate(_jacobian, model, model.block, arguments, [J.shape], constants)[0]
     if failed:

@@ -32,21 +32,13 @@ from numba import types as nb
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from .vector import COMPILE
+from .vector import COMPILE, inline
 
 # What a bound function knows, as whole numbers. First the frame that its kernel reads …
 BLOCK, N, IN, OUT, SIZE = 0, 1, 2, 6, 9
 # … then what the function itself needs: counts, addresses, and the outputs' shapes.
-INPUTS, OUTPUTS, KERNEL, ARRAY_TYPE, FLOAT64, NEW_ARRAY, NONE, SHAPES = (
-    12,
-    13,
-    14,
-    15,
-    16,
-    17,
-    18,
-    19,
-)
+INPUTS, OUTPUTS, KERNEL = 12, 13, 14
+ARRAY_TYPE, FLOAT64, NEW_ARRAY, NONE, SHAPES = 15, 16, 17, 18, 19
 CONTEXT_SIZE = SHAPES + 3 * 3
 
 # NumPy's documented array object, in words of 8 bytes behind the reference count
@@ -128,71 +120,63 @@ def call_kernel(typing_context, function, frame):
     return nb.int64(nb.int64, nb.int64), build
 
 
+@inline
+def _fits(context, array):
+    """Whether an argument is an array that a kernel may read. Only the type is looked at first:
+    behind another type's head there may be nothing.
+    """
+    return (
+        array[TYPE] == context[ARRAY_TYPE]
+        and array[DTYPE] == context[FLOAT64]
+        and array[DIMENSIONS] & INT32 == 1
+        and array[FLAGS] & C_CONTIGUOUS_ALIGNED == C_CONTIGUOUS_ALIGNED
+        and words_at(array[SHAPE])[0] == context[N]
+    )
+
+
 @cfunc("int64(int64, int64, int64)", **COMPILE)
 def _call(self, arguments, count):
-    """The built-in function itself: (context, array of arguments, how many) to a new object."""
+    """The built-in function itself: (context, array of arguments, how many) to a new object.
+
+    The tuple is made first: making it may set off a garbage collection, and with it any Python
+    code, before the context is filled for this call. From there on nothing but C runs.
+    """
     address = words_at(self)[DATA]
     context, given = words_at(address), words_at(arguments)
-    n = context[N]
     fits = count == context[INPUTS]
-    if fits:
-        for i in range(count):
-            array = words_at(given[i])
-            if (
-                array[TYPE] != context[ARRAY_TYPE]
-                or array[DTYPE] != context[FLOAT64]
-                or array[DIMENSIONS] & INT32 != 1
-                or array[FLAGS] & C_CONTIGUOUS_ALIGNED != C_CONTIGUOUS_ALIGNED
-                or words_at(array[SHAPE])[0] != n
-            ):
-                fits = False
-                break
-            context[IN + i] = array[DATA]
+    for i in range(count):
+        fits = fits and _fits(context, words_at(given[i]))
     if not fits:
         py_incref((context[NONE],))
         return context[NONE]
 
     outputs = context[OUTPUTS]
-    made, first, second, third = 0, 0, 0, 0
-    while made < outputs:
-        shape = SHAPES + 3 * made
+    result = 0
+    if outputs > 1:
+        result = py_tuple_new((outputs,))
+        if result == 0:
+            return 0  # Python's MemoryError is set
+    for i in range(count):
+        context[IN + i] = words_at(given[i])[DATA]
+    for i in range(outputs):
+        shape = SHAPES + 3 * i
         array = new_array(
             context[NEW_ARRAY], context[ARRAY_TYPE], context[shape], address + 8 * (shape + 1)
         )
         if array == 0:
-            break
-        context[OUT + made] = words_at(array)[DATA]
-        first, second, third = (
-            (array, 0, 0)
-            if made == 0
-            else (first, array, 0)
-            if made == 1
-            else (first, second, array)
-        )
-        made += 1
-    enough_memory = made == outputs
-    bad = call_kernel(context[KERNEL], address) if enough_memory else 1
-    if bad == 0:
-        if outputs == 1:
-            return first
-        result = py_tuple_new((outputs,))
-        if result != 0:
-            py_tuple_set((result, 0, first))
-            py_tuple_set((result, 1, second))
-            if outputs == 3:
-                py_tuple_set((result, 2, third))
-            return result
-        enough_memory = False
-    if made > 0:
-        py_decref((first,))
-    if made > 1:
-        py_decref((second,))
-    if made > 2:
-        py_decref((third,))
-    if not enough_memory:
-        return 0  # Python's MemoryError is set
-    py_incref((context[NONE],))
-    return context[NONE]
+            if result != 0:
+                py_decref((result,))
+            return 0
+        context[OUT + i] = words_at(array)[DATA]
+        if outputs > 1:
+            py_tuple_set((result, i, array))
+        else:
+            result = array
+    if call_kernel(context[KERNEL], address) != 0:
+        py_decref((result,))
+        py_incref((context[NONE],))
+        return context[NONE]
+    return result
 
 
 # One template per number of inputs and outputs: from the frame's addresses to the kernel's arrays.
@@ -337,6 +321,12 @@ def available() -> bool:
     )
 
 
+class _Context(np.ndarray):
+    """What a bound function knows; it keeps the block alive whose address it holds."""
+
+    keeps: npt.NDArray[np.float64]
+
+
 def bind(
     block: npt.NDArray[np.float64],
     n: int,
@@ -351,7 +341,8 @@ def bind(
     shapes = [(n,) * dimensions for dimensions in outputs]
     if not available():
         return _in_python(block, n, target, inputs, shapes)
-    context = np.zeros(CONTEXT_SIZE, dtype=np.int64)
+    context = np.zeros(CONTEXT_SIZE, dtype=np.int64).view(_Context)
+    context.keeps = block
     context[BLOCK], context[N] = block.ctypes.data, n
     context[INPUTS], context[OUTPUTS] = inputs, len(outputs)
     context[KERNEL] = _compiled(target, inputs, len(outputs)).address

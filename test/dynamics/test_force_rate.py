@@ -1,0 +1,75 @@
+"""tau and its time derivative, and the Stanford arm of [GuarinoLoBianco2009]."""
+
+import numpy as np
+import pytest
+from dynamics_cases import SOME, Motion, derivative, pinocchio, quintic, robot, with_friction
+from oracle import close, random_state
+
+import robodyn_ros as rd
+
+every_robot = pytest.mark.parametrize("name", SOME)
+
+
+@every_robot
+@pytest.mark.parametrize("gravity", [True, False])
+def test_tau_is_that_of_ne(name, gravity):
+    model = robot(name)
+    q, qd, qdd, qddd = random_state(model, 1, 4)
+    tau, _ = rd.force_rate(model, q, qd, qdd, qddd, gravity=gravity)
+    close(tau, rd.inverse_dynamics(model, q, qd, qdd, gravity=gravity))
+
+
+@every_robot
+@pytest.mark.parametrize("gravity", [True, False])
+def test_rate_is_the_derivative_of_tau_along_a_motion(name, gravity):
+    model = robot(name)
+    motion = Motion(model, 2)
+    for t in (0.0, 1.3):
+        _, rate = rd.force_rate(model, *motion.at(t), gravity=gravity)
+        expected = derivative(
+            lambda s, t=t: rd.inverse_dynamics(model, *motion.at(t + s)[:3], gravity=gravity)
+        )
+        close(rate, expected, 1e-8)
+
+
+@every_robot
+def test_rate_is_that_of_pinocchios_derivatives(name):
+    model = robot(name)
+    q, qd, qdd, qddd = random_state(model, 3, 4)
+    _, rate = rd.force_rate(model, q, qd, qdd, qddd)
+    close(rate, pinocchio(name).force_rate(q, qd, qdd, qddd))
+
+
+@pytest.mark.parametrize("name", ["stanford", "tree 2", "mimic 5"])
+def test_friction_and_its_rate_are_added_when_asked_for(name):
+    model = with_friction(robot(name))
+    motion = Motion(model, 4)
+    t = 0.2  # no joint is near a reversal then
+    assert np.abs(motion.at(t)[1]).min() > 0.01
+
+    def tau(s):
+        return rd.inverse_dynamics(model, *motion.at(t + s)[:3], friction=True)
+
+    found, rate = rd.force_rate(model, *motion.at(t), friction=True)
+    close(found, tau(0.0))
+    close(rate, derivative(tau), 1e-8)
+    close(
+        rate - rd.force_rate(model, *motion.at(t))[1],
+        derivative(lambda s: rd.friction_torque(model, motion.at(t + s)[1])),
+        1e-8,
+    )
+
+
+def test_guarino_lo_bianco_section_v():
+    # Tables I-III: the largest difference of tau_dot_1 to a backward difference grows with Ts.
+    model = rd.robots.stanford()
+    pi = np.pi
+    start = [pi / 2, 0.0, 0.0, pi / 2, pi / 4, pi / 2]
+    end = [pi / 4, pi / 2, 2.0, pi / 4, pi / 2, 0.0]
+    for step, ours in ((1e-4, 2.402e-2), (1e-3, 2.402e-1), (1e-2, 2.402)):
+        t = step * np.arange(round(2.0 / step) + 1)
+        tau, rate = rd.force_rate(model, *quintic(start, end, 2.0, t))
+        difference = np.abs(rate[1:] - np.diff(tau, axis=0) / step).max(axis=0)
+        paper = 2.462e-2 * step / 1e-4
+        assert difference[0] == pytest.approx(paper, rel=0.03)
+        assert difference[0] == pytest.approx(ours, rel=1e-3)  # computed independently
