@@ -13,6 +13,8 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -30,13 +32,26 @@ Call = Callable[[], object]
 BATCH = 100_000
 
 
-class Row:
-    """One quantity: ours, Pinocchio's routes to it (the best counts), and onlookers."""
+def everything(result: object) -> np.ndarray:
+    """All numbers of a result in a row."""
+    return np.hstack([np.ravel(part) for part in result])
 
-    def __init__(self, name, bar, ours: Call, pinocchio: list[Call], others=None, burst=200):
+
+class Row:
+    """One quantity: ours, Pinocchio's routes to it (the best counts), and onlookers.
+
+    `view` says what of the results must be the same before anything is timed.
+    """
+
+    def __init__(
+        self, name, bar, ours: Call, pinocchio: list[Call], others=None, burst=200, view=everything
+    ):
         self.name, self.bar, self.burst = name, bar, burst
         self.calls: dict[str, Call] = {"ours": ours}
         self.calls.update({f"pinocchio {i}": call for i, call in enumerate(pinocchio)})
+        if view is not None:
+            for route in pinocchio:
+                np.testing.assert_allclose(view(ours()), view(route()), rtol=1e-9, atol=1e-9)
         self.calls.update(others or {})
         self.times: dict[str, list[float]] = {key: [] for key in self.calls}
 
@@ -105,24 +120,19 @@ def rows() -> list[Row]:
     def p_by_crba():
         C = pin.computeCoriolisMatrix(P, D, q, qd)
         M = pin.crba(P, D, q)
-        return M @ qd, C.T @ qd, pin.computeGeneralizedGravity(P, D, q)
+        return M.dot(qd), C.T.dot(qd), pin.computeGeneralizedGravity(P, D, q)
 
     def p_by_rnea():
         C = pin.computeCoriolisMatrix(P, D, q, qd)
         g = pin.computeGeneralizedGravity(P, D, q)
-        return pin.rnea(P, D, q, still, qd) - g, C.T @ qd, g
-
-    def p_by_all_terms():
-        pin.computeAllTerms(P, D, q, qd)
-        C = pin.computeCoriolisMatrix(P, D, q, qd)
-        return D.M @ qd, C.T @ qd, D.g
+        return pin.rnea(P, D, q, still, qd) - g, C.T.dot(qd), g
 
     def ne_star_by_rnea():
-        return pin.rnea(P, D, q, still, qdd) + pin.computeCoriolisMatrix(P, D, q, qd) @ qd_a
+        return pin.rnea(P, D, q, still, qdd) + pin.computeCoriolisMatrix(P, D, q, qd).dot(qd_a)
 
     def rate_by_derivatives():
         dq, dv, da = pin.computeRNEADerivatives(P, D, q, qd, qdd)
-        return D.tau, dq @ qd + dv @ qdd + da @ qddd
+        return D.tau, dq.dot(qd) + dv.dot(qdd) + da.dot(qddd)
 
     def matrices_by_pinocchio():
         return (
@@ -144,15 +154,21 @@ def rows() -> list[Row]:
     def mujoco_forward():
         mujoco.mj_forward(mj, md)
 
-    yield_rows = [
+    table = [
         Row(
             "momentum_terms",
             7.0,
             lambda: rd.momentum_terms(model, q, qd),
-            [p_by_crba, p_by_rnea, p_by_all_terms],
+            [p_by_crba, p_by_rnea],
             {"N+2 sweeps": lambda: rd.momentum_terms_by_sweeps(model, q, qd)},
         ),
-        Row("ne_star", 5.0, lambda: rd.ne_star(model, q, qd, qd_a, qdd), [ne_star_by_rnea]),
+        Row(
+            "ne_star",
+            5.0,
+            lambda: rd.ne_star(model, q, qd, qd_a, qdd),
+            [ne_star_by_rnea],
+            view=None,  # another factorization, with the same use
+        ),
         Row(
             "inverse_dynamics",
             1.3,
@@ -172,6 +188,7 @@ def rows() -> list[Row]:
             2.4,
             lambda: rd.equations_of_motion(model, q, qd),
             [matrices_by_pinocchio],
+            view=lambda r: everything((r[0], r[1] @ qd, r[2])),
         ),
         Row(
             "force_rate",
@@ -195,14 +212,14 @@ def rows() -> list[Row]:
     def long_by_crba():
         C = pin.computeCoriolisMatrix(PL, DL, ql, qdl)
         M = pin.crba(PL, DL, ql)
-        return M @ qdl, C.T @ qdl, pin.computeGeneralizedGravity(PL, DL, ql)
+        return M.dot(qdl), C.T.dot(qdl), pin.computeGeneralizedGravity(PL, DL, ql)
 
     def long_by_rnea():
         C = pin.computeCoriolisMatrix(PL, DL, ql, qdl)
         g = pin.computeGeneralizedGravity(PL, DL, ql)
-        return pin.rnea(PL, DL, ql, np.zeros(100), qdl) - g, C.T @ qdl, g
+        return pin.rnea(PL, DL, ql, np.zeros(100), qdl) - g, C.T.dot(qdl), g
 
-    yield_rows.append(
+    table.append(
         Row(
             "momentum_terms, N = 100",
             25.0,
@@ -229,7 +246,7 @@ def rows() -> list[Row]:
     def sample_by_crba(k):
         C = pin.computeCoriolisMatrix(P, D, Q[k], QD[k])
         M = pin.crba(P, D, Q[k])
-        return M @ QD[k], C.T @ QD[k], pin.computeGeneralizedGravity(P, D, Q[k])
+        return M.dot(QD[k]), C.T.dot(QD[k]), pin.computeGeneralizedGravity(P, D, Q[k])
 
     batch = Row(
         "momentum_terms, batch of 10^5",
@@ -238,10 +255,17 @@ def rows() -> list[Row]:
         [loop(sample_by_crba)],
         {"two cores": lambda: rd.momentum_terms(model, Q, QD, threads=2)},
         burst=1,
+        view=None,  # the loop keeps no results; its first ones are compared here
+    )
+    np.testing.assert_allclose(
+        everything(sample_by_crba(7)),
+        everything(terms[7] for terms in rd.momentum_terms(model, Q, QD)),
+        rtol=1e-9,
+        atol=1e-9,
     )
     batch.scale = {"pinocchio 0": BATCH / slice_}
-    yield_rows.append(batch)
-    return yield_rows
+    table.append(batch)
+    return table
 
 
 def report(table_rows: list[Row]) -> tuple[Table, list[dict]]:
@@ -272,6 +296,17 @@ def _time(seconds: float) -> str:
     return f"{seconds * 1e6:.2f} µs" if seconds < 1e-3 else f"{seconds * 1e3:.1f} ms"
 
 
+def second_start() -> float:
+    """Seconds that rd.warmup takes in a new process, with everything compiled before."""
+    program = (
+        "import time, robodyn_ros as rd; model = rd.robots.kuka_lwr4(); t = time.perf_counter(); "
+        "rd.warmup(model); print(time.perf_counter() - t)"
+    )
+    command = [sys.executable, "-c", program]
+    runs = [float(subprocess.check_output(command, timeout=120)) for _ in range(3)]
+    return statistics.median(runs)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=60)
@@ -288,6 +323,7 @@ def main() -> None:
             row.take_turns()
     table, results = report(table_rows)
     console.print(table)
+    console.print(f"warmup from the cache, in a new process: {second_start():.2f} s (bar: 1)")
     if arguments.json:
         arguments.json.write_text(json.dumps(results, indent=2) + "\n")
 

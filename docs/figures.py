@@ -86,7 +86,9 @@ def lightweight_arm(folder: Path) -> Path:
         arm.plot(*path.T, "o", color="#1b263b", ms=3)
     hand = rd.forward_kinematics(model, q, "dh_7")[:, :3, 3]
     arm.plot(*hand.T, ":", color="#ee6c4d", lw=2)
-    arm.set(title="LWR-III, 1.5 s from start (light) to end (dark)", xlabel="x [m]", ylabel="y [m]")
+    arm.set(
+        title="LWR-III, 1.5 s from start (light) to end (dark)", xlabel="x [m]", ylabel="y [m]"
+    )
     arm.set_aspect("equal")
     arm.locator_params(nbins=4)
     arm.view_init(24, 35)

@@ -40,27 +40,32 @@ def sine_cosine(x):
 
 
 @inline
+def set_sines(a, x, count):
+    """Sines and cosines of the `count` angles at a[x], stored behind them. Returns 0, or NaN."""
+    bad, largest = 0.0, 0.0
+    for i in range(count):
+        bad += 0.0 * a[x + i]
+        largest = max(largest, abs(a[x + i]))
+    for i in range(count):
+        s, c = sine_cosine(a[x + i])
+        a[x + count + i] = s
+        a[x + count + count + i] = c
+    if largest > LARGE_ANGLE:
+        for i in range(count):
+            a[x + count + i] = math.sin(a[x + i])
+            a[x + count + count + i] = math.cos(a[x + i])
+    return bad
+
+
+@inline
 def set_positions(block, q, start):
     """Take over the joint positions of the state at q[start]; NaN if one is not finite, else 0."""
     bodies, x = index(block[at.BODIES]), index(block[at.POSITIONS])
-    padded = index(block[at.PADDED])
-    bad, largest = 0.0, 0.0
     for i in range(bodies):
         b = at.HEADER + (i + U1) * at.ROW
         k = start + index(block[b + at.COORDINATE])
-        position = block[b + at.RATIO] * q[k] + block[b + at.OFFSET]
-        block[x + i] = position
-        bad += 0.0 * position
-        largest = max(largest, abs(position))
-    for i in range(padded):
-        s, c = sine_cosine(block[x + i])
-        block[x + padded + i] = s
-        block[x + padded + padded + i] = c
-    if largest > LARGE_ANGLE:
-        for i in range(bodies):
-            block[x + padded + i] = math.sin(block[x + i])
-            block[x + padded + padded + i] = math.cos(block[x + i])
-    return bad
+        block[x + i] = block[b + at.RATIO] * q[k] + block[b + at.OFFSET]
+    return set_sines(block, x, index(block[at.PADDED]))
 
 
 @inline

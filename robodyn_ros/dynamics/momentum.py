@@ -23,6 +23,7 @@ from ..model.block import U
 from ..model.robot import RobotModel
 from .call import Array, ArrayLike, bind_to, evaluate
 from .joints import joint_frame, joint_place, set_positions
+from .momentum_lanes import LANE, _momentum_terms_in_lanes
 from .ne_star import ne_star
 from .vector import (
     U1,
@@ -149,9 +150,9 @@ def momentum_terms(
     terms = call(q, qd)
     if terms is None:
         arguments, shapes = {"q": q, "qd": qd}, [(model.n,)] * 3
-        p, ctqd, g = evaluate(
-            _momentum_terms, model, model.block, arguments, shapes, threads=threads
-        )
+        many = np.ndim(q) == 2 and len(q) >= threads * 2 * int(LANE)
+        kernel = _momentum_terms_in_lanes if many else _momentum_terms
+        p, ctqd, g = evaluate(kernel, model, model.block, arguments, shapes, threads=threads)
         return p, ctqd, g
     return terms
 

@@ -43,7 +43,7 @@ def assemble(
     rows: Sequence[JointRow],
     frames: Mapping[str, Frame] | None = None,
     base: str = "base_link",
-    gravity: Sequence[float] = GRAVITY,
+    gravity: Sequence[float] | Array = GRAVITY,
 ) -> RobotModel:
     """The RobotModel of these rows. `frames` are further named frames beside the links' own."""
     own = [row for row in rows if row.mimics is None]

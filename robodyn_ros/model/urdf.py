@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import ArgumentError, ModelWarning, UrdfError
+from .assemble import JointRow, assemble
 from .checks import check_model, rotation_about
 from .rigid_body import RigidBody
 from .robot import GRAVITY, Frame, RobotModel
@@ -57,7 +58,8 @@ def load_urdf(
     plan = Plan(tree, root, tip, locked_positions(tree, lock))
     bodies = _Bodies(plan)
     rotors = _rotors(plan, rotor_inertias(document), rotor_inertia)
-    model = _model(plan, bodies, rotors, _gravity(gravity))
+    rows = _rows(plan, bodies, rotors)
+    model = assemble(tree.name, rows, bodies.frames, base=root, gravity=_gravity(gravity))
     for sentence in document.oddities + bodies.negative_masses():
         if strict:
             raise UrdfError(sentence)
@@ -137,57 +139,39 @@ def _joined(frame: Frame, rotation: Array, place: Array) -> tuple[Array, Array]:
     return frame.rotation @ rotation, frame.rotation @ place + frame.place
 
 
-def _model(plan: Plan, bodies: _Bodies, rotors: Array, gravity: Array) -> RobotModel:
-    names, couplings = plan.coordinates, list(plan.moving.values())
-    joints = [plan.tree.joints[name] for name in plan.moving]
-    q_min, q_max, qd_max, tau_max = _limits(plan).T
-    friction = [_friction(joint) for joint in joints]
-    viscous = _folded(plan, [damping for damping, _ in friction], power=2)
-    coulomb = _folded(plan, [coulomb for _, coulomb in friction], power=1)
-    return RobotModel(
-        name=plan.tree.name,
-        joint_names=tuple(names),
-        q_min=q_min,
-        q_max=q_max,
-        qd_max=qd_max,
-        tau_max=tau_max,
-        continuous=_continuous(plan),
-        rotor_inertia=rotors,
-        viscous=viscous,
-        coulomb=coulomb,
-        stiction=coulomb,
-        stribeck=np.zeros(len(names)),
-        link_names=tuple(joint.child for joint in joints),
-        body_joint_names=tuple(plan.moving),
-        parent=np.array(bodies.parent),
-        prismatic=np.array([joint.kind == "prismatic" for joint in joints]),
-        coordinate=np.array([names.index(coupling.joint) for coupling in couplings]),
-        ratio=np.array([coupling.ratio for coupling in couplings]),
-        offset=np.array([coupling.offset for coupling in couplings]),
-        axis=np.array([unit_axis(joint) for joint in joints]),
-        rotation=np.array([rotation for rotation, _ in bodies.pose]),
-        place=np.array([place for _, place in bodies.pose]),
-        mass=np.array([body.mass for body in bodies.body]),
-        com=np.array([body.com for body in bodies.body]),
-        inertia=np.array([body.inertia for body in bodies.body]),
-        frames=bodies.frames,
-        gravity=gravity,
-    )
-
-
-def _folded(plan: Plan, values: Sequence[float], power: int) -> Array:
-    """Per-joint values as the coordinates feel them: times |ratio| ** power, and summed."""
-    names = plan.coordinates
-    total = np.zeros(len(names))
-    for coupling, value in zip(plan.moving.values(), values):
-        total[names.index(coupling.joint)] += abs(coupling.ratio) ** power * value
-    return total
-
-
-def _limits(plan: Plan) -> Array:
-    """(n, 4): lower, upper, speed and effort of each coordinate; every moving joint is checked."""
-    rows = {name: _joint_limits(plan.tree.joints[name]) for name in plan.moving}
-    return np.array([rows[name] for name in plan.coordinates])
+def _rows(plan: Plan, bodies: _Bodies, rotors: Mapping[str, float]) -> list[JointRow]:
+    """The moving joints with what they carry, for `assemble`."""
+    continuous = _continuous(plan)
+    rows = []
+    for row, (name, coupling) in enumerate(plan.moving.items()):
+        joint = plan.tree.joints[name]
+        q_min, q_max, qd_max, tau_max = _joint_limits(joint)
+        viscous, coulomb = _friction(joint)
+        rotation, place = bodies.pose[row]
+        rows.append(
+            JointRow(
+                joint=name,
+                link=joint.child,
+                parent=bodies.parent[row],
+                prismatic=joint.kind == "prismatic",
+                axis=unit_axis(joint),
+                rotation=rotation,
+                place=place,
+                body=bodies.body[row],
+                q_min=q_min,
+                q_max=q_max,
+                qd_max=qd_max,
+                tau_max=tau_max,
+                continuous=continuous.get(name, False),
+                rotor_inertia=rotors[name],
+                viscous=viscous,
+                coulomb=coulomb,
+                mimics=None if coupling.joint == name else coupling.joint,
+                ratio=coupling.ratio,
+                offset=coupling.offset,
+            )
+        )
+    return rows
 
 
 def _joint_limits(joint: Joint) -> tuple[float, float, float, float]:
@@ -213,13 +197,13 @@ def _joint_limits(joint: Joint) -> tuple[float, float, float, float]:
     return joint.lower, joint.upper, speed, effort
 
 
-def _continuous(plan: Plan) -> npt.NDArray[np.bool_]:
+def _continuous(plan: Plan) -> dict[str, bool]:
     """Which coordinates return to the same posture after a turn, with all that follows them."""
     result = {name: plan.tree.joints[name].kind == "continuous" for name in plan.coordinates}
     for name, coupling in plan.moving.items():
         if plan.tree.joints[name].kind == "prismatic" or coupling.ratio % 1.0:
             result[coupling.joint] = False
-    return np.array(list(result.values()))
+    return result
 
 
 def _friction(joint: Joint) -> tuple[float, float]:
@@ -233,12 +217,12 @@ def _friction(joint: Joint) -> tuple[float, float]:
     return joint.damping, joint.friction
 
 
-def _rotors(plan: Plan, described: Mapping[str, float], given: Any) -> Array:
-    """Reflected inertia of each coordinate: as given, or else as the URDF describes."""
+def _rotors(plan: Plan, described: Mapping[str, float], given: Any) -> dict[str, float]:
+    """Reflected inertia of each moving joint: as given, or else as the URDF describes."""
     for name in described:
         plan.tree.check_joint(name, "a <transmission> with a rotor inertia")
     if given is not None and not isinstance(given, Mapping):
-        return _one_each(given, plan.coordinates)
+        return dict.fromkeys(plan.moving, 0.0) | _one_each(given, plan.coordinates)
     per_joint = {name: described.get(name, 0.0) for name in plan.moving}
     for name, value in (given or {}).items():
         if plan.tree.check_joint(name, "rotor_inertia").name not in per_joint:
@@ -247,17 +231,17 @@ def _rotors(plan: Plan, described: Mapping[str, float], given: Any) -> Array:
                 "leave it out"
             )
         per_joint[name] = _rotor(value, name)
-    return _folded(plan, list(per_joint.values()), power=2)
+    return per_joint
 
 
-def _one_each(given: Any, names: Sequence[str]) -> Array:
+def _one_each(given: Any, names: Sequence[str]) -> dict[str, float]:
     values = [given] * len(names) if np.ndim(given) == 0 else list(given)
     if len(values) != len(names):
         raise ArgumentError(
             f"rotor_inertia has {len(values)} values for {len(names)} joints ({', '.join(names)})"
             "; give one number, one for each, or a mapping"
         )
-    return np.array([_rotor(value, name) for value, name in zip(values, names)])
+    return {name: _rotor(value, name) for value, name in zip(values, names, strict=True)}
 
 
 def _rotor(value: Any, joint: str) -> float:

@@ -13,8 +13,9 @@ from oracle import Pinocchio, close, random_state, random_tree
 import robodyn_ros as rd
 
 ROBOTS = Path(sysconfig.get_path("purelib"), "cmeel.prefix/share/example-robot-data/robots")
+MIMIC_SEEDS = (201, 202, 203, 204, 205, 206, 208, 209, 210, 211, 213, 215, 216, 217, 218)
 NAMES = [*ARMS, *(f"tree {seed}" for seed in range(100, 125))]
-NAMES += [f"mimic {seed}" for seed in (200, *range(202, 215))]
+NAMES += [f"mimic {seed}" for seed in MIMIC_SEEDS]
 
 # Fixed-base arms as others publish them
 URDFS = (
@@ -71,9 +72,7 @@ def test_pinocchio_agrees_on_everything(name):
 def test_the_trees_have_all_kinds_of_joints_and_sizes():
     models = [robot(name) for name in NAMES if name not in ARMS]
     assert max(len(model.link_names) for model in models) >= 29
-    assert any(model.prismatic.all() for model in models) or any(
-        model.prismatic.any() and not model.prismatic.all() for model in models
-    )
+    assert sum(model.prismatic.any() and not model.prismatic.all() for model in models) > 20
     assert sum(model.coupled for model in models) >= 12
     assert any((np.bincount(model.parent + 1) > 1).any() for model in models)
     assert any((model.ratio < 0.0).any() for model in models)
