@@ -97,10 +97,8 @@ def evaluate(
         given = ", ".join(f"{name} {array.shape}" for name, array in states.items())
         raise ArgumentError(f"batches must have the same number of samples, got {given}")
     T = counts.pop() if counts else 1
-    inputs = [
-        np.require(np.broadcast_to(x, (T, model.n)), requirements=["C", "W"])
-        for x in states.values()
-    ]
+    whole = (x if x.ndim == 2 else np.tile(x, (T, 1)) for x in states.values())
+    inputs = [np.require(x, requirements=["C", "W"]) for x in whole]  # copies only if it must
     outputs = [np.empty((T, *shape)) for shape in shapes]
 
     def run(call: Kernel, rows: slice) -> int:

@@ -150,9 +150,10 @@ def momentum_terms(
     terms = call(q, qd)
     if terms is None:
         arguments, shapes = {"q": q, "qd": qd}, [(model.n,)] * 3
-        many = np.ndim(q) == 2 and len(q) >= threads * 2 * int(LANE)
-        kernel = _momentum_terms_in_lanes if many else _momentum_terms
-        p, ctqd, g = evaluate(kernel, model, model.block, arguments, shapes, threads=threads)
+        shape = np.shape(q)
+        many = len(shape) == 2 and shape[0] >= threads * 2 * int(LANE)
+        sweep = _momentum_terms_in_lanes if many else _momentum_terms
+        p, ctqd, g = evaluate(sweep, model, model.block, arguments, shapes, threads=threads)
         return p, ctqd, g
     return terms
 

@@ -178,8 +178,14 @@ def test_rotors_and_friction_are_one_number_for_all_or_one_each(arm):
         ({"payload": rd.Payload("link_7", -0.1)}, "payload|link_7"),
         ({"payload": rd.Payload("link_7", np.nan)}, "payload|link_7"),
         ({"payload": rd.Payload("link_7", 1.0, (0.0, 1.0))}, "payload.*com|com.*payload"),
-        ({"payload": rd.Payload("link_7", 1.0, inertia=(1.0, 2.0, 3.0))}, "payload.*inertia"),
-        ({"payload": rd.Payload("link_7", 0.1, inertia=-1e-6 * np.eye(3))}, "payload.*inertia"),
+        (
+            {"payload": rd.Payload("link_7", 1.0, inertia=(1.0, 2.0, 3.0))},
+            "payload.*inertia|inertia.*payload",
+        ),
+        (
+            {"payload": rd.Payload("link_7", 0.1, inertia=-1e-6 * np.eye(3))},
+            "payload.*inertia|inertia.*payload",
+        ),
     ],
 )
 def test_a_bad_change_is_refused(arm, changes, words):
