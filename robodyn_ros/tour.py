@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from rich import box
 from rich.console import Console
 from rich.table import Table
 
@@ -81,11 +82,11 @@ def walk(model: rd.RobotModel, console: Console) -> None:
             (later(1e-5) - later(-1e-5)) / 2e-5,
         ),
     ]
-    view = Table(title="one state, called from Python", title_justify="left")
-    for heading in ("quantity", "identity", "difference", "time"):
-        view.add_column(
-            heading, justify="left" if heading in ("quantity", "identity") else "right"
-        )
+    view = Table(title="one state, called from Python", title_justify="left", box=box.SIMPLE_HEAD)
+    for heading in ("quantity", "identity"):
+        view.add_column(heading)
+    for heading in ("difference", "time"):
+        view.add_column(heading, justify="right")
     for name, identity, call, left, right in stops:
         difference = np.abs(left - right).max() / np.abs(right).max()
         view.add_row(name, identity, f"{difference:.0e}", f"{_microseconds(call):.2f} µs")

@@ -21,7 +21,7 @@ import numpy as np
 from ..model import block as at
 from ..model.block import U
 from ..model.robot import RobotModel
-from .call import Array, ArrayLike, bind_to, evaluate
+from .call import Array, ArrayLike, bind_to, evaluate, states_of
 from .joints import joint_frame, joint_place, set_positions
 from .momentum_lanes import LANE, _momentum_terms_in_lanes
 from .ne_star import ne_star
@@ -149,9 +149,9 @@ def momentum_terms(
         call = bind_to(model, "momentum_terms", _momentum_terms, 2, (1, 1, 1))
     terms = call(q, qd)
     if terms is None:
+        q = states_of(model, "q", q)
         arguments, shapes = {"q": q, "qd": qd}, [(model.n,)] * 3
-        shape = np.shape(q)
-        many = len(shape) == 2 and shape[0] >= threads * 2 * int(LANE)
+        many = q.ndim == 2 and len(q) >= threads * 2 * int(LANE)
         sweep = _momentum_terms_in_lanes if many else _momentum_terms
         p, ctqd, g = evaluate(sweep, model, model.block, arguments, shapes, threads=threads)
         return p, ctqd, g

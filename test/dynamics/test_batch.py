@@ -1,5 +1,7 @@
 """Many states at once give what one at a time gives, whatever they come as."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from dynamics_cases import FUNCTIONS, as_tuple, robot, with_friction
@@ -130,3 +132,16 @@ def test_the_arguments_are_left_as_they_were_and_the_result_is_the_callers(funct
     np.testing.assert_array_equal(states, before)
     for a, b in zip(first, kept, strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+@every_function
+def test_callers_in_several_threads_do_not_disturb_each_other(function):
+    f, names = FUNCTIONS[function]
+    model = MODELS["stanford"]
+    states = batch_of(model, len(names), 5)
+    expected = [f(model, *states[:, t]) for t in range(T)]
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda k: f(model, *states[:, k % T]), range(20 * T)))
+    for k, result in enumerate(found):
+        for a, b in zip(as_tuple(result), as_tuple(expected[k % T]), strict=True):
+            np.testing.assert_array_equal(a, b)

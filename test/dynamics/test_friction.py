@@ -5,9 +5,10 @@ import math
 import numpy as np
 import pytest
 from dynamics_cases import derivative, robot, with_friction
-from oracle import close, random_state
+from oracle import close, random_body, random_state
 
 import robodyn_ros as rd
+from robodyn_ros.model.assemble import JointRow, assemble
 
 MODEL = with_friction(robot("stanford"))
 
@@ -71,10 +72,6 @@ def test_at_rest_the_step_has_no_rate():
 
 
 def test_mimic_joints_bring_their_friction_to_the_leader():
-    from oracle import random_body
-
-    from robodyn_ros.model.assemble import JointRow, assemble
-
     random = np.random.default_rng(4)
     losses = {"viscous": 2.0, "coulomb": 3.0}
     rows = [

@@ -1,6 +1,5 @@
 """The mass matrix: its properties, Pinocchio, and MuJoCo as a second opinion."""
 
-import mujoco
 import numpy as np
 import pytest
 from dynamics_cases import ARMS, MIMICS, SOME, pinocchio, robot
@@ -33,6 +32,7 @@ class Mujoco:
     """The same robot in MuJoCo, from its URDF; rotors become armature."""
 
     def __init__(self, model):
+        mujoco = self.mujoco = pytest.importorskip("mujoco")
         self.model = mujoco.MjModel.from_xml_string(rd.to_urdf(model))
         self.model.opt.gravity[:] = model.gravity
         self.model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT
@@ -44,14 +44,14 @@ class Mujoco:
 
     def set(self, q, qd):
         self.data.qpos[self.order], self.data.qvel[self.order] = q, qd
-        mujoco.mj_forward(self.model, self.data)
+        self.mujoco.mj_forward(self.model, self.data)
 
     def mass_matrix(self):
         M = np.zeros((self.model.nv, self.model.nv))
         try:
-            mujoco.mj_fullM(self.model, self.data, M)  # since MuJoCo 3.4
+            self.mujoco.mj_fullM(self.model, self.data, M)  # MuJoCo 4
         except TypeError:
-            mujoco.mj_fullM(self.model, M, self.data.qM)
+            self.mujoco.mj_fullM(self.model, M, self.data.qM)  # before
         return M[np.ix_(self.order, self.order)]
 
     def bias(self):

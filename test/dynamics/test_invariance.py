@@ -8,9 +8,7 @@ from oracle import close, random_rotation, random_state, random_tree
 
 import robodyn_ros as rd
 
-settings.register_profile("dynamics", max_examples=30, deadline=None, derandomize=True)
-settings.load_profile("dynamics")
-
+seeded = settings(max_examples=30, deadline=None, derandomize=True)
 seeds = st.integers(0, 10_000)
 trees = st.builds(random_tree, seeds, st.integers(1, 12), mimic=st.sampled_from([0.0, 0.3]))
 
@@ -42,6 +40,7 @@ def assert_same(model, other, seed, order=None, tolerance=1e-9):
         close(a, b[order] if b.ndim == 1 else b[np.ix_(order, order)], tolerance)
 
 
+@seeded
 @given(trees, seeds)
 def test_renumbering_bodies_and_joints(model, seed):
     random = np.random.default_rng(seed)
@@ -71,6 +70,7 @@ def test_renumbering_bodies_and_joints(model, seed):
         close(rd.jacobian(other, q[order], link), rd.jacobian(model, q, link)[:, order])
 
 
+@seeded
 @given(trees, seeds)
 def test_turning_and_moving_the_base_with_gravity(model, seed):
     random = np.random.default_rng(seed)
@@ -83,6 +83,7 @@ def test_turning_and_moving_the_base_with_gravity(model, seed):
     assert_same(model, moved, seed)
 
 
+@seeded
 @given(trees, seeds)
 def test_turning_the_frames_of_bodies(model, seed):
     random = np.random.default_rng(seed)
@@ -102,6 +103,7 @@ def test_turning_the_frames_of_bodies(model, seed):
     assert_same(model, other, seed)
 
 
+@seeded
 @given(trees, seeds)
 def test_moving_body_frames_along_their_axes(model, seed):
     """The origin of a joint's frame may be anywhere on the joint's axis."""
@@ -114,6 +116,7 @@ def test_moving_body_frames_along_their_axes(model, seed):
     assert_same(model, model.replace(place=place, com=model.com - shift), seed)
 
 
+@seeded
 @given(trees, seeds, st.floats(1e-3, 1e3))
 def test_heavier_robots_need_proportionally_more_torque(model, seed, s):
     heavier = model.replace(
@@ -129,6 +132,7 @@ def test_heavier_robots_need_proportionally_more_torque(model, seed, s):
         close(a / s, b)
 
 
+@seeded
 @given(trees, seeds, st.floats(0.1, 10.0))
 def test_faster_motion_scales_as_hollerbach_says(model, seed, s):
     """Time run s times as fast: s^2 on what is dynamic, s^3 on its rate, gravity as it was."""

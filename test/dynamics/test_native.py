@@ -1,142 +1,88 @@
-"""Kernels as built-in functions: the same numbers, nothing taken on trust, nothing leaked."""
+"""Kernels bound to a model as built-in functions, and their stand-in in plain Python."""
 
 import gc
-import resource
 import sys
 
 import numpy as np
 import pytest
+from dynamics_cases import as_tuple
 from oracle import random_state, random_tree
 
+import robodyn_ros as rd
 from robodyn_ros.dynamics import native
-from robodyn_ros.dynamics.coriolis import _equations_of_motion
-from robodyn_ros.dynamics.force_rate import _force_rate
-from robodyn_ros.dynamics.forward import _articulated_bodies
-from robodyn_ros.dynamics.inertia import _mass_matrix
-from robodyn_ros.dynamics.momentum import _momentum_terms
-from robodyn_ros.dynamics.ne_star import _ne_star_0001
-from robodyn_ros.dynamics.newton_euler import _gravity, _newton_euler
 
-KERNELS = [
-    (_gravity, 1, (1,)),
-    (_mass_matrix, 1, (2,)),
-    (_newton_euler, 3, (1,)),
-    (_articulated_bodies, 3, (1,)),
-    (_ne_star_0001, 4, (1,)),
-    (_force_rate, 4, (1, 1)),
-    (_momentum_terms, 2, (1, 1, 1)),
-    (_equations_of_motion, 2, (2, 2, 1)),
-]
-NAMES = [kernel.__name__ for kernel, _, _ in KERNELS]
+# One function for each number of inputs and outputs
+BOUND = {
+    "mass_matrix": 1,
+    "gravity_torque": 1,
+    "momentum_terms": 2,
+    "equations_of_motion": 2,
+    "inverse_dynamics": 3,
+    "forward_dynamics": 3,
+    "ne_star": 4,
+    "force_rate": 4,
+}
+every_bound = pytest.mark.parametrize(("function", "count"), BOUND.items(), ids=BOUND)
 
 
-@pytest.fixture(scope="module")
-def tree():
-    return random_tree(5, bodies=6)
+def test_it_is_available_where_these_tests_run():
+    if sys.implementation.name != "cpython":
+        pytest.skip("built-in functions are made for CPython")
+    assert native.available()
 
 
-def both(model, kernel, inputs, outputs, monkeypatch):
-    """The built-in function, and the one in plain Python that takes its place elsewhere."""
-    assert native.available(), "no built-in functions on this interpreter"
-    built_in = native.bind(model.block, model.n, kernel, inputs, outputs)
+@every_bound
+def test_the_stand_in_gives_the_same(function, count, monkeypatch):
+    f = getattr(rd, function)
+    state = random_state(random_tree(1, 6), 1, count)
+    expected = f(random_tree(1, 6), *state)
     monkeypatch.setattr(native, "available", lambda: False)
-    return built_in, native.bind(model.block, model.n, kernel, inputs, outputs)
+    model = random_tree(1, 6)  # a new one: nothing is bound to it yet
+    found = f(model, *state)
+    assert not any(
+        type(call).__name__ == "builtin_function_or_method" for call in model.bound.values()
+    )
+    for a, b in zip(as_tuple(found), as_tuple(expected), strict=True):
+        np.testing.assert_array_equal(a, b)
+    batch = f(model, *(np.stack([x, x]) for x in state))
+    for a, b in zip(as_tuple(batch), as_tuple(expected), strict=True):
+        np.testing.assert_array_equal(a[1], b)
+    with pytest.raises(rd.ArgumentError):
+        f(model, *state[:-1], np.full(model.n, np.nan))
 
 
-@pytest.mark.parametrize(("kernel", "inputs", "outputs"), KERNELS, ids=NAMES)
-def test_gives_what_the_dispatcher_gives(tree, kernel, inputs, outputs, monkeypatch):
-    built_in, in_python = both(tree, kernel, inputs, outputs, monkeypatch)
-    states = random_state(tree, 1, inputs)
-    got, expected = built_in(*states), in_python(*states)
-    if len(outputs) == 1:
-        got, expected = (got,), (expected,)
-    assert len(got) == len(expected) == len(outputs)
-    for one, other, dimensions in zip(got, expected, outputs, strict=True):
-        assert one.shape == (tree.n,) * dimensions
-        assert one.dtype == np.float64 and one.flags.owndata and one.flags.writeable
-        np.testing.assert_array_equal(one, other)
+@every_bound
+def test_no_reference_is_lost_or_kept(function, count):
+    f, model = getattr(rd, function), random_tree(1, 6)
+    state = random_state(model, 2, count)
+    bad = (*state[:-1], np.full(model.n, np.nan))
+    call = (f(model, *state), next(iter(model.bound.values())))[1]
 
-
-def unfit(model):
-    good = np.zeros(model.n)
-    return {
-        "a list": good.tolist(),
-        "whole numbers": good.astype(np.int64),
-        "single precision": good.astype(np.float32),
-        "another byte order": good.astype(">f8"),
-        "too short": good[1:],
-        "too long": np.zeros(model.n + 1),
-        "empty": np.zeros(0),
-        "no dimension": np.float64(0.0),
-        "two dimensions": good[None, :],
-        "strided": np.zeros(2 * model.n)[::2],
-        "not aligned": np.frombuffer(bytes(8 * model.n + 1), np.uint8)[1:].view(np.float64),
-        "a subclass": good.view(np.matrix),
-        "a structure": np.zeros(model.n, dtype=[("x", "f8")]),
-        "None": None,
-        "text": "q",
-        "a type": np.ndarray,
-        "NaN": np.full(model.n, np.nan),
-        "infinite": np.full(model.n, np.inf),
-        "too large": np.full(model.n, 1e200),
-    }
-
-
-UNFIT = [(what, place) for what in unfit(random_tree(5, bodies=6)) for place in (0, 1)]
-UNFIT.remove(("too large", 0))  # a large angle is an angle
-
-
-@pytest.mark.parametrize(("what", "place"), UNFIT)
-def test_refuses_what_it_cannot_vouch_for(tree, what, place):
-    terms = native.bind(tree.block, tree.n, _momentum_terms, 2, (1, 1, 1))
-    arguments = list(random_state(tree, 2))
-    arguments[place] = unfit(tree)[what]
-    assert terms(*arguments) is None
-
-
-def test_refuses_a_wrong_number_of_arguments(tree):
-    terms = native.bind(tree.block, tree.n, _momentum_terms, 2, (1, 1, 1))
-    q, qd = random_state(tree, 3)
-    assert terms() is None
-    assert terms(q) is None
-    assert terms(q, qd, q) is None
-
-
-def test_read_only_states_are_fine(tree):
-    weight = native.bind(tree.block, tree.n, _gravity, 1, (1,))
-    (q,) = random_state(tree, 4, 1)
-    expected = weight(q)
-    q.setflags(write=False)
-    np.testing.assert_array_equal(weight(q), expected)
-
-
-def test_leaks_nothing(tree):
-    terms = native.bind(tree.block, tree.n, _momentum_terms, 2, (1, 1, 1))
-    q, qd = random_state(tree, 5)
-    kept = (q, qd, np.ndarray, np.dtype(np.float64))
-
-    def use(count):
-        for _ in range(count):
-            terms(q, qd)
-            terms(q, None)
-            terms(q, np.full(tree.n, np.nan))
+    def references():
         gc.collect()
+        return [sys.getrefcount(x) for x in (*state, np.ndarray, np.dtype(float), None)]
 
-    use(1000)
-    references = [sys.getrefcount(x) for x in kept]
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    use(100_000)
-    assert [sys.getrefcount(x) for x in kept] == references
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory < 2000  # kB
+    before = references()
+    for _ in range(1000):
+        call(*state)
+        assert call(*bad) is None
+        assert call(*state, state[0]) is None
+    after = references()
+    assert np.abs(np.subtract(after, before)).max() < 100, (before, after)
 
 
-def test_outlives_the_model():
-    def terms_of_a_passing_model():
-        model = random_tree(6, bodies=5)
-        return native.bind(model.block, model.n, _momentum_terms, 2, (1, 1, 1)), model.n
+@every_bound
+def test_results_own_their_memory(function, count):
+    model = random_tree(1, 6)
+    for array in as_tuple(getattr(rd, function)(model, *random_state(model, 3, count))):
+        assert type(array) is np.ndarray
+        assert array.flags.owndata
+        assert array.flags.writeable
+        assert array.flags.c_contiguous
 
-    terms, n = terms_of_a_passing_model()
-    gc.collect()
-    rubbish = [np.full(2000, np.nan) for _ in range(200)]  # take the freed memory
-    assert terms(np.zeros(n), np.zeros(n)) is not None
-    assert len(rubbish) == 200
+
+def test_a_subclass_of_arrays_is_taken_for_its_numbers():
+    model = random_tree(1, 6)
+    (q,) = random_state(model, 4, 1)
+    masked = np.ma.masked_array(q)
+    np.testing.assert_array_equal(rd.mass_matrix(model, masked), rd.mass_matrix(model, q))

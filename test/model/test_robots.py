@@ -4,7 +4,6 @@ import shutil
 import subprocess
 from pathlib import Path
 
-import mujoco
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -177,6 +176,7 @@ def test_pinocchio_loads_the_file(path):
 
 @every_file
 def test_mujoco_loads_the_file(path):
+    mujoco = pytest.importorskip("mujoco")
     model, other = arm(path), mujoco.MjModel.from_xml_path(str(path))
     assert [other.joint(i).name for i in range(other.njnt)] == list(model.joint_names)
     assert other.body_mass.sum() == pytest.approx(model.mass.sum())
