@@ -41,7 +41,9 @@ class Pinocchio:
             parent = ids[model.parent[i]] if model.parent[i] >= 0 else 0
             place = pin.SE3(model.rotation[i].copy(), model.place[i].copy())
             ids[i] = self.model.addJoint(parent, joint, place, name)
-            inertia = pin.Inertia(float(model.mass[i]), model.com[i].copy(), model.inertia[i].copy())
+            inertia = pin.Inertia(
+                float(model.mass[i]), model.com[i].copy(), model.inertia[i].copy()
+            )
             self.model.appendBodyToJoint(ids[i], inertia, pin.SE3.Identity())
             self.G[i, model.coordinate[i]] = model.ratio[i]
         self.ids = ids

@@ -34,19 +34,28 @@ def bind_to(
     name: str,
     kernel: Kernel,
     inputs: int,
-    outputs: Sequence[int],
-    gravity: bool = True,
+    shapes: Sequence[tuple[int, ...]],
+    block: Array | None = None,
 ) -> Callable[..., Any]:
-    """Bind a kernel to a model and remember it under `name`."""
-    block = model.block if gravity else model.block_without_gravity
-    model.bound[name] = bind(block, model.n, kernel, inputs, outputs)
+    """Bind a kernel to a model, or to a block of its own, and remember it under `name`."""
+    model.bound[name] = bind(
+        model.block if block is None else block, model.n, kernel, inputs, shapes
+    )
     return model.bound[name]
+
+
+def checked(model: RobotModel, **arguments: Any) -> list[Array]:
+    """All arguments as finite arrays, or the error that names the first that is none."""
+    states = []
+    for name, value in arguments.items():
+        states.append(states_of(model, name, value))
+        _check_finite(model, name, states[-1])
+    return states
 
 
 def explain(model: RobotModel, **arguments: Any) -> NoReturn:
     """Say what is wrong with the arguments of a call that a kernel refused."""
-    for name, value in arguments.items():
-        _check_finite(model, name, states_of(model, name, value))
+    checked(model, **arguments)
     raise ArgumentError(
         f"the result is not finite: one of {', '.join(arguments)} is too large for robot "
         f"'{model.name}'"
@@ -56,9 +65,12 @@ def explain(model: RobotModel, **arguments: Any) -> NoReturn:
 def states_of(model: RobotModel, name: str, value: Any) -> Array:
     """`value` as an (n,) or (T, n) array, or the error that names it."""
     try:
-        array = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ArgumentError(f"{name} must be numbers, got {value!r}") from None
+        array = np.asarray(value)
+    except ValueError:  # rows of different lengths
+        array = np.empty(0, dtype=object)
+    if array.dtype.kind not in "biuf":
+        raise ArgumentError(f"{name} must be real numbers, got {value!r}")
+    array = array.astype(np.float64, copy=False)
     if array.ndim not in (1, 2) or array.shape[-1] != model.n:
         raise ArgumentError(
             f"{name} must have shape ({model.n},) or (T, {model.n}) for robot '{model.name}', "
@@ -90,6 +102,8 @@ def evaluate(
 
     `shapes` are those of the outputs for a single state; a batch of T gets (T, *shape).
     """
+    if threads < 1:
+        raise ArgumentError(f"threads must be at least 1, got {threads}")
     states = {name: states_of(model, name, value) for name, value in arguments.items()}
     batch = any(array.ndim == 2 for array in states.values())
     counts = {array.shape[0] for array in states.values() if array.ndim == 2}

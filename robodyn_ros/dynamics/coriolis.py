@@ -245,19 +245,20 @@ def equations_of_motion(
 
     `variant` is 0001 or 1110; both make Mdot - 2 C* skew-symmetric, as does the Christoffel one.
     """
+    n = model.n
+    shapes = [(n, n), (n, n), (n,)]
     if variant == "0001" and not christoffel:
         try:
             call = model.bound["equations_of_motion"]
         except KeyError:
-            call = bind_to(model, "equations_of_motion", _equations_of_motion, 2, (2, 2, 1))
+            call = bind_to(model, "equations_of_motion", _equations_of_motion, 2, shapes)
         result = call(q, qd)
         if result is not None:
             return result
     factorization = "christoffel" if christoffel else variant
     if factorization not in FACTORIZATIONS:
         raise ArgumentError(f"variant must be 0001 or 1110 here, got {variant!r}")
-    n = model.n
-    arguments, shapes = {"q": q, "qd": qd}, [(n, n), (n, n), (n,)]
+    arguments = {"q": q, "qd": qd}
     constants = (FACTORIZATIONS[factorization],)
     M, C, g = evaluate(
         _equations_of_motion_in, model, model.block, arguments, shapes, constants, threads

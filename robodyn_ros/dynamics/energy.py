@@ -7,7 +7,7 @@ import numpy as np
 from ..model import block as at
 from ..model.block import U
 from ..model.robot import RobotModel
-from .call import Array, ArrayLike, evaluate, explain
+from .call import Array, ArrayLike, bind_to, checked, evaluate
 from .kinematics import R_, o_, place_base, place_bodies
 from .momentum import momentum_terms
 from .vector import U1, add, dot, index, kernel, load3, load9, matvec, samples, scale
@@ -38,18 +38,17 @@ def potential_energy(model: RobotModel, q: ArrayLike) -> Array:
     """U(q) [J] in the field of gravity, 0 at the base's origin; (T,) for a batch.
     [Khalil2019] (7.24).
     """
-    energy = np.empty(1)
     try:
-        failed = _potential_energy(model.block, q, energy)
-    except TypeError:
-        many = evaluate(_potential_energy, model, model.block, {"q": q}, [(1,)])[0]
-        return many[..., 0]
-    if failed:
-        explain(model, q=q)
-    return energy[0]
+        call = model.bound["potential_energy"]
+    except KeyError:
+        call = bind_to(model, "potential_energy", _potential_energy, 1, [()])
+    energy = call(q)
+    if energy is None:
+        energy = evaluate(_potential_energy, model, model.block, {"q": q}, [()])[0]
+    return energy
 
 
 def kinetic_energy(model: RobotModel, q: ArrayLike, qd: ArrayLike) -> Array:
     """T(q, qd) = qd . p / 2 [J], rotors included; (T,) for a batch. [Khalil2019] (7.5)."""
-    p = momentum_terms(model, q, qd)[0]
-    return 0.5 * np.einsum("...i,...i->...", p, np.asarray(qd, dtype=np.float64))
+    q, qd = checked(model, q=q, qd=qd)
+    return np.asarray(0.5 * np.sum(momentum_terms(model, q, qd)[0] * qd, axis=-1))

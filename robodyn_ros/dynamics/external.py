@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import ArgumentError
 from ..model.robot import RobotModel
-from .call import Array, ArrayLike
+from .call import Array, ArrayLike, checked
 from .kinematics import jacobian
 
 
@@ -18,9 +18,13 @@ def external_torque(model: RobotModel, q: ArrayLike, wrenches: Mapping[str, Arra
     A wrench (force [N], torque [N m]) acts on its link at the link's origin, in the base's axes;
     (6,), or (T, 6) beside a batch of states.
     """
-    total = np.zeros(np.shape(q))
+    (q,) = checked(model, q=q)
+    total = np.zeros(q.shape)
     for link, wrench in wrenches.items():
-        W = np.asarray(wrench, dtype=np.float64)
+        try:
+            W = np.asarray(wrench, dtype=np.float64)
+        except (TypeError, ValueError):
+            W = np.empty(0)
         if W.shape[-1:] != (6,) or W.ndim > 2 or not np.isfinite(W).all():
             raise ArgumentError(
                 f"the wrench on '{link}' must be 6 finite numbers (force, torque), got {wrench!r}"

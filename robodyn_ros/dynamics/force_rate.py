@@ -192,13 +192,13 @@ def force_rate(
     reversal has no rate and is left out of tau_dot.
     """
     name = "force_rate" if gravity else "force_rate without gravity"
+    block = model.block if gravity else model.block_without_gravity
     try:
         call = model.bound[name]
     except KeyError:
-        call = bind_to(model, name, _force_rate, 4, (1, 1), gravity)
+        call = bind_to(model, name, _force_rate, 4, [(model.n,)] * 2, block)
     rates = call(q, qd, qdd, qddd)
     if rates is None:
-        block = model.block if gravity else model.block_without_gravity
         arguments = {"q": q, "qd": qd, "qdd": qdd, "qddd": qddd}
         shapes = [(model.n,), (model.n,)]
         rates = evaluate(_force_rate, model, block, arguments, shapes, threads=threads)

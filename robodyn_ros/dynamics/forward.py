@@ -15,13 +15,13 @@ from ..errors import ArgumentError
 from ..model import block as at
 from ..model.block import U
 from ..model.robot import RobotModel
-from .call import Array, ArrayLike, bind_to, evaluate, explain, states_of
+from .call import Array, ArrayLike, bind_to, evaluate, states_of
 from .external import external_torque
 from .friction import friction_torque
-from .inertia import mass_matrix
+from .inertia import _mass_matrix
 from .joints import set_positions
 from .kinematics import R_, WORLD_END, o_, place_base, place_body
-from .newton_euler import inverse_dynamics
+from .newton_euler import _newton_euler
 from .vector import (
     U1,
     ZERO,
@@ -229,6 +229,50 @@ def _articulated_bodies(block, q, qd, tau, qdd):
     return 0 if bad == 0.0 else 1
 
 
+@inline
+def _solve(M, at_matrix, x, at_vector, n):
+    """x <- M^-1 x by Cholesky, in place; M is overwritten by its factor. NaN if it has none."""
+    for i in range(n):
+        for j in range(i + U1):
+            total = M[at_matrix + i * n + j]
+            for k in range(j):
+                total -= M[at_matrix + i * n + k] * M[at_matrix + j * n + k]
+            if i == j:
+                M[at_matrix + i * n + i] = np.sqrt(total)
+            else:
+                M[at_matrix + i * n + j] = total / M[at_matrix + j * n + j]
+    for i in range(n):
+        total = x[at_vector + i]
+        for k in range(i):
+            total -= M[at_matrix + i * n + k] * x[at_vector + k]
+        x[at_vector + i] = total / M[at_matrix + i * n + i]
+    for step in range(n):
+        i = n - U1 - step
+        total = x[at_vector + i]
+        for k in range(i + U1, n):
+            total -= M[at_matrix + k * n + i] * x[at_vector + k]
+        x[at_vector + i] = total / M[at_matrix + i * n + i]
+
+
+@kernel("int64(float64[::1], float64[::1], float64[::1], float64[::1], float64[::1])")
+def _through_mass_matrix(block, q, qd, tau, qdd):
+    """[Khalil2019] 7.6.1: M from its own sweep, the rest from NE without acceleration."""
+    n = index(block[at.COORDINATES])
+    if tau.size != q.size or qdd.size != q.size:
+        return 1
+    M = np.empty(q.size * n)
+    if _mass_matrix(block, q, M) != 0 or _newton_euler(block, q, qd, np.zeros(q.size), qdd) != 0:
+        return 1
+    bad = 0.0
+    for t in range(samples(n, U(q.size))):
+        for k in range(t * n, t * n + n):
+            qdd[k] = tau[k] - qdd[k]
+        _solve(M, t * n * n, qdd, t * n, n)
+        for k in range(t * n, t * n + n):
+            bad += 0.0 * qdd[k]
+    return 0 if bad == 0.0 else 1
+
+
 def forward_dynamics(
     model: RobotModel,
     q: ArrayLike,
@@ -252,28 +296,15 @@ def forward_dynamics(
     if external:
         tau = states_of(model, "tau", tau) + external_torque(model, q, external)
     if model.coupled or method == "mass_matrix":
-        return _by_mass_matrix(model, q, qd, tau, threads)
+        name, sweep = "forward_dynamics through M", _through_mass_matrix
+    else:
+        name, sweep = "forward_dynamics", _articulated_bodies
     try:
-        call = model.bound["forward_dynamics"]
+        call = model.bound[name]
     except KeyError:
-        call = bind_to(model, "forward_dynamics", _articulated_bodies, 3, (1,))
+        call = bind_to(model, name, sweep, 3, [(model.n,)])
     qdd = call(q, qd, tau)
     if qdd is None:
         arguments, shapes = {"q": q, "qd": qd, "tau": tau}, [(model.n,)]
-        qdd = evaluate(
-            _articulated_bodies, model, model.block, arguments, shapes, threads=threads
-        )[0]
+        qdd = evaluate(sweep, model, model.block, arguments, shapes, threads=threads)[0]
     return qdd
-
-
-def _by_mass_matrix(
-    model: RobotModel, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, threads: int
-) -> Array:
-    """[Khalil2019] 7.6.1: M from its own sweep, the rest from NE without acceleration."""
-    M = mass_matrix(model, q, threads=threads)
-    left = np.asarray(tau) - inverse_dynamics(model, q, qd, np.zeros(model.n), threads=threads)
-    if not np.isfinite(left).all():
-        explain(model, tau=tau)
-    factor = np.linalg.cholesky(M)
-    half = np.linalg.solve(factor, left[..., None])
-    return np.linalg.solve(np.swapaxes(factor, -1, -2), half)[..., 0]

@@ -6,15 +6,30 @@ import math
 
 import numpy as np
 
+from ..errors import ArgumentError
+from ..model import block as at
 from ..model.block import U
 from ..model.robot import RobotModel
-from .call import Array, ArrayLike, evaluate, explain
-from .vector import U2, U3, kernel, samples
+from .call import Array, ArrayLike, bind_to, checked, evaluate
+from .vector import U2, U3, index, inline, kernel, samples
 
 
-@kernel("int64(float64[::1], float64[::1], float64, float64[::1])")
-def _friction(block, qd, width, tau):
-    n = U(block.size) // U(4)
+@inline
+def joint_friction(block, k, v, sign):
+    """Friction torque of joint k at speed v; `sign` is that of v, or a smooth stand-in."""
+    n = index(block[at.FRICTION_JOINTS])
+    f = at.FRICTION_HEADER + k
+    viscous, coulomb = block[f], block[f + n]
+    stiction, fading = block[f + U2 * n], block[f + U3 * n]
+    dry = coulomb
+    if stiction != coulomb:
+        dry += (stiction - coulomb) * math.exp(-abs(v) * fading)
+    return viscous * v + sign * dry
+
+
+@kernel("int64(float64[::1], float64[::1], float64[::1])")
+def _friction(block, qd, tau):
+    n, width = index(block[at.FRICTION_JOINTS]), block[at.FRICTION_WIDTH]
     T = samples(n, U(qd.size))
     if T == 0 or tau.size != qd.size:
         return 1
@@ -22,18 +37,11 @@ def _friction(block, qd, width, tau):
     for t in range(T):
         for k in range(n):
             v = qd[t * n + k]
-            viscous, coulomb = block[k], block[n + k]
-            stiction, fading = block[U2 * n + k], block[U3 * n + k]
             if width > 0.0:
                 sign = math.tanh(v / width)
-            elif v == 0.0:
-                sign = 0.0
             else:
-                sign = math.copysign(1.0, v)
-            dry = coulomb
-            if stiction != coulomb:
-                dry += (stiction - coulomb) * math.exp(-abs(v) * fading)
-            tau[t * n + k] = viscous * v + sign * dry
+                sign = math.copysign(1.0, v) if v != 0.0 else 0.0
+            tau[t * n + k] = joint_friction(block, k, v, sign)
             bad += 0.0 * v + 0.0 * tau[t * n + k]
     return 0 if bad == 0.0 else 1
 
@@ -45,22 +53,26 @@ def friction_torque(model: RobotModel, qd: ArrayLike, *, width: float = 0.0) -> 
     `width` [rad/s or m/s] replaces sign(qd) by tanh(qd / width), which a simulation can step
     through; 0 keeps the step, with no friction at rest.
     """
-    tau = np.empty(model.n)
-    try:
-        failed = _friction(model.friction_block, qd, width, tau)
-    except TypeError:
-        block, shapes = model.friction_block, [(model.n,)]
-        constants = (float(width),)
-        return evaluate(_friction, model, block, {"qd": qd}, shapes, constants)[0]
-    if failed:
-        explain(model, qd=qd)
-    return tau
+    block, shapes = model.friction_block, [(model.n,)]
+    if width == 0.0:
+        try:
+            call = model.bound["friction_torque"]
+        except KeyError:
+            call = bind_to(model, "friction_torque", _friction, 1, shapes, block)
+        tau = call(qd)
+        if tau is not None:
+            return tau
+    elif not (math.isfinite(width) and width > 0.0):
+        raise ArgumentError(f"width must be finite and not negative, got {width!r}")
+    else:
+        block = block.copy()
+        block[int(at.FRICTION_WIDTH)] = width
+    return evaluate(_friction, model, block, {"qd": qd}, shapes)[0]
 
 
 def friction_rate(model: RobotModel, qd: ArrayLike, qdd: ArrayLike) -> Array:
     """Time derivative of `friction_torque` [N m/s or N/s] away from reversals."""
-    qd, qdd = np.asarray(qd, dtype=np.float64), np.asarray(qdd, dtype=np.float64)
-    fading = (
-        (model.stiction - model.coulomb) * model.stribeck * np.exp(-np.abs(qd) * model.stribeck)
-    )
-    return (model.viscous - fading * np.abs(np.sign(qd))) * qdd
+    qd, qdd = checked(model, qd=qd, qdd=qdd)
+    fading = model.stribeck * np.exp(-np.abs(qd) * model.stribeck)
+    slope = model.viscous - (model.stiction - model.coulomb) * fading * np.abs(np.sign(qd))
+    return slope * qdd

@@ -127,7 +127,7 @@ def mass_matrix(model: RobotModel, q: ArrayLike, *, threads: int = 1) -> Array:
     try:
         call = model.bound["mass_matrix"]
     except KeyError:
-        call = bind_to(model, "mass_matrix", _mass_matrix, 1, (2,))
+        call = bind_to(model, "mass_matrix", _mass_matrix, 1, [(model.n, model.n)])
     M = call(q)
     if M is None:
         shapes = [(model.n, model.n)]

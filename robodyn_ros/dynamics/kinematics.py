@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ..errors import ArgumentError
 from ..model import block as at
-from ..model.block import U
+from ..model.block import U, aligned_copy
 from ..model.robot import RobotModel
-from .call import Array, ArrayLike, evaluate, explain
+from .call import Array, ArrayLike, bind_to, evaluate
 from .joints import joint_frame, set_positions
 from .vector import (
     U1,
@@ -67,15 +69,24 @@ def place_bodies(block, q, s):
 
 
 @inline
-def point_on_body(block, frame, point):
-    """The base's coordinates of a point given in a link's frame."""
-    b = index(frame[U(0)])
-    on_body = add(load3(frame, U(10)), matvec(load9(frame, U1), point))
-    return add(load3(block, b + o_), matvec(load9(block, b + R_), on_body))
+def link_at(block):
+    """Where the block of a link begins, behind the model's: row of its body, rotation (9) and
+    place (3) on that body, and a point (3) in the link's own frame.
+    """
+    return index(block[at.POSITIONS]) + U3 * index(block[at.PADDED])
 
 
-@kernel("int64(float64[::1], float64[::1], float64[::1], float64[::1])")
-def _pose(block, q, frame, pose):
+@inline
+def point_on_link(block):
+    """The base's coordinates of the link's point."""
+    f = link_at(block)
+    b = index(block[f])
+    place = add(load3(block, f + U(10)), matvec(load9(block, f + U1), load3(block, f + U(13))))
+    return add(load3(block, b + o_), matvec(load9(block, b + R_), place))
+
+
+@kernel("int64(float64[::1], float64[::1], float64[::1])")
+def _pose(block, q, pose):
     n = index(block[at.COORDINATES])
     T = samples(n, U(q.size))
     if T == 0:
@@ -84,8 +95,9 @@ def _pose(block, q, frame, pose):
     bad = 0.0
     for t in range(T):
         bad += place_bodies(block, q, t * n)
-        R = matmul(load9(block, index(frame[U(0)]) + R_), load9(frame, U1))
-        r = point_on_body(block, frame, ZERO)
+        f = link_at(block)
+        R = matmul(load9(block, index(block[f]) + R_), load9(block, f + U1))
+        r = point_on_link(block)
         row = t * U(16)
         store3(pose, row, (R[0], R[1], R[2]))
         store3(pose, row + U(4), (R[3], R[4], R[5]))
@@ -96,8 +108,8 @@ def _pose(block, q, frame, pose):
     return 0 if bad == 0.0 else 1
 
 
-@kernel("int64(float64[::1], float64[::1], float64[::1], float64[::1], float64[::1])")
-def _jacobian(block, q, frame, point, J):
+@kernel("int64(float64[::1], float64[::1], float64[::1])")
+def _jacobian(block, q, J):
     n = index(block[at.COORDINATES])
     T = samples(n, U(q.size))
     if T == 0:
@@ -107,8 +119,8 @@ def _jacobian(block, q, frame, point, J):
     J[:] = 0.0
     for t in range(T):
         bad += place_bodies(block, q, t * n)
-        place = point_on_body(block, frame, load3(point, U(0)))
-        b = index(frame[U(0)])
+        place = point_on_link(block)
+        b = index(block[link_at(block)])
         while b != at.HEADER:
             z = scale(block[b + at.RATIO], column_z(load9(block, b + R_)))
             v = z
@@ -123,10 +135,8 @@ def _jacobian(block, q, frame, point, J):
     return 0 if bad == 0.0 else 1
 
 
-@kernel(
-    "int64(float64[::1], float64[::1], float64[::1], float64[::1], float64[::1], float64[::1])"
-)
-def _acceleration_bias(block, q, qd, frame, point, out):
+@kernel("int64(float64[::1], float64[::1], float64[::1], float64[::1])")
+def _acceleration_bias(block, q, qd, out):
     """The acceleration that is there when no joint accelerates."""
     bodies, n = index(block[at.BODIES]), index(block[at.COORDINATES])
     T = samples(n, U(q.size))
@@ -145,7 +155,6 @@ def _acceleration_bias(block, q, qd, frame, point, out):
             k = t * n + index(block[b + at.COORDINATE])
             R, o = place_body(block, b, p, i)
             zd = scale(block[b + at.RATIO] * qd[k], column_z(R))
-            bad += 0.0 * qd[k]
             w, wd = load3(block, p + w_), load3(block, p + wd_)
             r = sub(o, load3(block, p + o_))
             a = add(load3(block, p + a_), add(cross(wd, r), cross(w, cross(w, r))))
@@ -157,11 +166,15 @@ def _acceleration_bias(block, q, qd, frame, point, out):
             store3(block, b + w_, w)
             store3(block, b + wd_, wd)
             store3(block, b + a_, a)
-        b = index(frame[U(0)])
+        b = index(block[link_at(block)])
         w, wd = load3(block, b + w_), load3(block, b + wd_)
-        r = sub(point_on_body(block, frame, load3(point, U(0))), load3(block, b + o_))
-        store3(out, t * U(6), add(load3(block, b + a_), add(cross(wd, r), cross(w, cross(w, r)))))
+        r = sub(point_on_link(block), load3(block, b + o_))
+        a = add(load3(block, b + a_), add(cross(wd, r), cross(w, cross(w, r))))
+        store3(out, t * U(6), a)
         store3(out, t * U(6) + U3, wd)
+        for k in range(n):
+            bad += 0.0 * qd[t * n + k]
+        bad += 0.0 * (a[0] + a[1] + a[2])
     return 0 if bad == 0.0 else 1
 
 
@@ -172,16 +185,7 @@ def forward_kinematics(model: RobotModel, q: ArrayLike, link: str | None = None)
     """
     if link is None:
         return np.stack([forward_kinematics(model, q, name) for name in model.link_names], axis=-3)
-    model.frame(link)
-    block, frame = model.block, model.frame_blocks[link]
-    pose = np.empty((4, 4))
-    try:
-        failed = _pose(block, q, frame, pose.reshape(-1))
-    except TypeError:
-        return evaluate(_pose, model, block, {"q": q}, [(4, 4)], (frame,))[0]
-    if failed:
-        explain(model, q=q)
-    return pose
+    return _on_link(_pose, model, link, (0.0, 0.0, 0.0), (4, 4), q=q)
 
 
 def jacobian(
@@ -192,16 +196,7 @@ def jacobian(
     `point` is in the link's frame; the result is in the base's axes, so that J^T turns a wrench
     (force, torque) at that point into joint torques.
     """
-    model.frame(link)
-    arguments, constants = {"q": q}, (model.frame_blocks[link], _point(point))
-    J = np.empty((6, model.n))
-    try:
-        failed = _jacobian(model.block, q, *constants, J.reshape(-1))
-    except TypeError:
-        return evaluate(_jacobian, model, model.block, arguments, [J.shape], constants)[0]
-    if failed:
-        explain(model, **arguments)
-    return J
+    return _on_link(_jacobian, model, link, point, (6, model.n), q=q)
 
 
 def jacobian_rate_product(
@@ -212,20 +207,42 @@ def jacobian_rate_product(
     point: ArrayLike = (0.0, 0.0, 0.0),
 ) -> Array:
     """Jdot(q, qd) qd, (6,): the point's and the link's acceleration while no joint accelerates."""
-    model.frame(link)
-    arguments, constants = {"q": q, "qd": qd}, (model.frame_blocks[link], _point(point))
-    out = np.empty(6)
-    try:
-        failed = _acceleration_bias(model.block, q, qd, *constants, out)
-    except TypeError:
-        return evaluate(_acceleration_bias, model, model.block, arguments, [(6,)], constants)[0]
-    if failed:
-        explain(model, **arguments)
-    return out
+    return _on_link(_acceleration_bias, model, link, point, (6,), q=q, qd=qd)
+
+
+def _on_link(
+    kernel: Any,
+    model: RobotModel,
+    link: str,
+    point: ArrayLike,
+    shape: tuple[int, ...],
+    **states: ArrayLike,
+) -> Array:
+    """Run a kernel on a point of a link; for the link's origin it is bound once and for all."""
+    name = f"{kernel.__name__} of {link}"
+    at_origin = point == (0.0, 0.0, 0.0)
+    if at_origin and name in model.bound:
+        call = model.bound[name]
+    else:
+        model.frame(link)
+        block = aligned_copy(
+            np.concatenate([model.block, model.frame_blocks[link], _point(point)])
+        )
+        if not at_origin:
+            return evaluate(kernel, model, block, states, [shape])[0]
+        call = bind_to(model, name, kernel, len(states), [shape], block)
+    result = call(*states.values())
+    if result is None:
+        point_block = np.concatenate([model.block, model.frame_blocks[link], np.zeros(3)])
+        result = evaluate(kernel, model, point_block, states, [shape])[0]
+    return result
 
 
 def _point(point: ArrayLike) -> Array:
-    place = np.array(point, dtype=np.float64)
+    try:
+        place = np.array(point, dtype=np.float64)
+    except (TypeError, ValueError):
+        place = np.empty(0)
     if place.shape != (3,) or not np.isfinite(place).all():
         raise ArgumentError(f"point must be 3 finite numbers [m], got {point!r}")
     return place

@@ -21,7 +21,7 @@ import numpy as np
 from ..model import block as at
 from ..model.block import U
 from ..model.robot import RobotModel
-from .call import Array, ArrayLike, bind_to, evaluate, states_of
+from .call import Array, ArrayLike, bind_to, checked, evaluate, states_of
 from .joints import joint_frame, joint_place, set_positions
 from .momentum_lanes import LANE, _momentum_terms_in_lanes
 from .ne_star import ne_star
@@ -146,7 +146,7 @@ def momentum_terms(
     try:
         call = model.bound["momentum_terms"]
     except KeyError:
-        call = bind_to(model, "momentum_terms", _momentum_terms, 2, (1, 1, 1))
+        call = bind_to(model, "momentum_terms", _momentum_terms, 2, [(model.n,)] * 3)
     terms = call(q, qd)
     if terms is None:
         q = states_of(model, "q", q)
@@ -162,13 +162,10 @@ def momentum_terms_by_sweeps(
     model: RobotModel, q: ArrayLike, qd: ArrayLike
 ) -> tuple[Array, Array, Array]:
     """The same by the N + 2 sweeps of [DeLuca2009] (26)-(28): the reference, O(N^2)."""
-    q, qd = np.asarray(q, dtype=float), np.asarray(qd, dtype=float)
+    q, qd = checked(model, q=q, qd=qd)
     still = np.zeros(model.n)
     p = ne_star(model, q, still, still, qd, gravity=False)
     g = ne_star(model, q, still, still, still)
-    ctqd = np.empty(model.n)
-    for i in range(model.n):
-        unit = np.zeros(model.n)
-        unit[i] = 1.0
-        ctqd[i] = qd @ ne_star(model, q, qd, unit, still, gravity=False)
+    columns = [ne_star(model, q, qd, e, still, gravity=False) for e in np.eye(model.n)]
+    ctqd = np.stack([np.sum(qd * column, axis=-1) for column in columns], axis=-1)
     return p, ctqd, g

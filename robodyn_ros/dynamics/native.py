@@ -5,7 +5,7 @@ arrays, 0.1 µs for each array it fills, and as much for each that is returned. 
 bound to a model once and becomes a built-in function that looks at the arrays itself, makes the
 outputs and runs: 0.2 µs in all.
 
-    terms = bind(model.block, model.n, _momentum_terms, inputs=2, outputs=(1, 1, 1))
+    terms = bind(model.block, n, _momentum_terms, inputs=2, outputs=[(n,), (n,), (n,)])
     p, ctqd, g = terms(q, qd)
 
 It takes exactly what it can vouch for: aligned, contiguous float64 arrays of n numbers. For
@@ -192,6 +192,17 @@ def _frame_1_1(frame):
     return kernel(block, carray(floats_at(f[IN]), n), carray(floats_at(f[OUT]), f[SIZE]))
 
 
+def _frame_2_1(frame):
+    f = words_at(frame)
+    n = f[N]
+    return kernel(
+        carray(floats_at(f[BLOCK]), MANY),
+        carray(floats_at(f[IN]), n),
+        carray(floats_at(f[IN + 1]), n),
+        carray(floats_at(f[OUT]), f[SIZE]),
+    )
+
+
 def _frame_2_3(frame):
     f = words_at(frame)
     n = f[N]
@@ -246,6 +257,7 @@ def _frame_4_2(frame):
 
 TEMPLATES = {
     (1, 1): _frame_1_1,
+    (2, 1): _frame_2_1,
     (2, 3): _frame_2_3,
     (3, 1): _frame_3_1,
     (4, 1): _frame_4_1,
@@ -332,15 +344,13 @@ def bind(
     n: int,
     target: Any,
     inputs: int,
-    outputs: Sequence[int],
+    outputs: Sequence[tuple[int, ...]],
 ) -> Callable[..., Any]:
-    """A function of `inputs` states that gives its outputs, or None if it cannot vouch for them.
-
-    `outputs` names for each its number of dimensions: 1 for (n,), 2 for (n, n).
+    """A function of `inputs` states that gives arrays of these shapes (two dimensions at most), or
+    None if it cannot vouch for them.
     """
-    shapes = [(n,) * dimensions for dimensions in outputs]
     if not available():
-        return _in_python(block, n, target, inputs, shapes)
+        return _in_python(block, n, target, inputs, outputs)
     context = np.zeros(CONTEXT_SIZE, dtype=np.int64).view(_Context)
     context.keeps = block
     context[BLOCK], context[N] = block.ctypes.data, n
@@ -348,7 +358,7 @@ def bind(
     context[KERNEL] = _compiled(target, inputs, len(outputs)).address
     context[ARRAY_TYPE], context[FLOAT64] = id(np.ndarray), id(np.dtype(np.float64))
     context[NEW_ARRAY], context[NONE] = _numpy_new_array(), id(None)
-    for i, shape in enumerate(shapes):
+    for i, shape in enumerate(outputs):
         context[SIZE + i] = int(np.prod(shape))
         at = SHAPES + 3 * i
         context[at : at + 1 + len(shape)] = [len(shape), *shape]
@@ -359,7 +369,11 @@ def bind(
 
 
 def _in_python(
-    block: npt.NDArray[np.float64], n: int, target: Any, inputs: int, shapes: list[tuple[int, ...]]
+    block: npt.NDArray[np.float64],
+    n: int,
+    target: Any,
+    inputs: int,
+    shapes: Sequence[tuple[int, ...]],
 ) -> Callable[..., Any]:
     """The same promise, kept by the compiler's dispatcher."""
 

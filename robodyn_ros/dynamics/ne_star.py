@@ -25,9 +25,9 @@ from ..errors import ArgumentError
 from ..model import block as at
 from ..model.block import U
 from ..model.robot import RobotModel
-from .call import Array, ArrayLike, bind_to, evaluate
+from .call import Array, ArrayLike, bind_to, checked, evaluate
 from .joints import joint_frame, set_positions
-from .newton_euler import inverse_dynamics
+from .newton_euler import velocity_torque
 from .vector import (
     U1,
     ZERO,
@@ -169,16 +169,16 @@ def ne_star(
     threads: int = 1,
 ) -> Array:
     """NE*(q, qd, qd_a, qdd) = M(q) qdd + C*(q, qd) qd_a + g(q) [N m or N]. [DeLuca2009] (16)."""
+    block = model.block if gravity else model.block_without_gravity
     if variant == "0001":
         name = "ne_star" if gravity else "ne_star without gravity"
         try:
             call = model.bound[name]
         except KeyError:
-            call = bind_to(model, name, _ne_star_0001, 4, (1,), gravity)
+            call = bind_to(model, name, _ne_star_0001, 4, [(model.n,)], block)
         tau = call(q, qd, qd_a, qdd)
         if tau is not None:
             return tau
-    block = model.block if gravity else model.block_without_gravity
     arguments = {"q": q, "qd": qd, "qd_a": qd_a, "qdd": qdd}
     constants = (_number(variant),)
     return evaluate(_ne_star, model, block, arguments, [(model.n,)], constants, threads)[0]
@@ -203,9 +203,9 @@ def coriolis_product_by_kawasaki(
     model: RobotModel, q: ArrayLike, qd: ArrayLike, qd_r: ArrayLike
 ) -> Array:
     """C(q, qd) qd_r with the Christoffel C, by three calls of plain NE [Kawasaki1996]."""
-    still = np.zeros(model.n)
+    q, qd, qd_r = checked(model, q=q, qd=qd, qd_r=qd_r)
 
-    def c(velocity: ArrayLike) -> Array:
-        return inverse_dynamics(model, q, velocity, still, gravity=False)
+    def c(velocity: Array) -> Array:
+        return velocity_torque(model, q, velocity)
 
-    return 0.5 * (c(np.add(qd, qd_r)) - c(qd) - c(qd_r))
+    return 0.5 * (c(qd + qd_r) - c(qd) - c(qd_r))

@@ -14,7 +14,7 @@ import numpy as np
 from ..model import block as at
 from ..model.block import U
 from ..model.robot import RobotModel
-from .call import Array, ArrayLike, bind_to, evaluate
+from .call import Array, ArrayLike, bind_to, checked, evaluate
 from .external import external_torque
 from .friction import friction_torque
 from .joints import joint_frame, set_positions
@@ -170,13 +170,13 @@ def inverse_dynamics(
     origin and in the base's axes; they are the -F_e of [Khalil2019] (7.30).
     """
     name = "inverse_dynamics" if gravity else "inverse_dynamics without gravity"
+    block = model.block if gravity else model.block_without_gravity
     try:
         call = model.bound[name]
     except KeyError:
-        call = bind_to(model, name, _newton_euler, 3, (1,), gravity)
+        call = bind_to(model, name, _newton_euler, 3, [(model.n,)], block)
     tau = call(q, qd, qdd)
     if tau is None:
-        block = model.block if gravity else model.block_without_gravity
         arguments, shapes = {"q": q, "qd": qd, "qdd": qdd}, [(model.n,)]
         tau = evaluate(_newton_euler, model, block, arguments, shapes, threads=threads)[0]
     if friction:
@@ -191,7 +191,7 @@ def gravity_torque(model: RobotModel, q: ArrayLike, *, threads: int = 1) -> Arra
     try:
         call = model.bound["gravity_torque"]
     except KeyError:
-        call = bind_to(model, "gravity_torque", _gravity, 1, (1,))
+        call = bind_to(model, "gravity_torque", _gravity, 1, [(model.n,)])
     tau = call(q)
     if tau is None:
         shapes = [(model.n,)]
@@ -201,19 +201,18 @@ def gravity_torque(model: RobotModel, q: ArrayLike, *, threads: int = 1) -> Arra
 
 def velocity_torque(model: RobotModel, q: ArrayLike, qd: ArrayLike, *, threads: int = 1) -> Array:
     """c(q, qd) [N m or N]: the Coriolis and centrifugal torque. [DeLuca2009] (15)."""
-    still = np.zeros(model.n)
-    return inverse_dynamics(model, q, qd, still, gravity=False, threads=threads)
+    return inverse_dynamics(model, q, qd, np.zeros(model.n), gravity=False, threads=threads)
 
 
 def mass_matrix_column(model: RobotModel, q: ArrayLike, i: int) -> Array:
     """Column i of M(q): the torque of a unit acceleration of joint i. [DeLuca2009] (12)."""
-    still, unit = np.zeros(model.n), np.zeros(model.n)
-    unit[i] = 1.0
+    still, unit = np.zeros(model.n), np.eye(model.n)[i]
     return inverse_dynamics(model, q, still, unit, gravity=False)
 
 
 def momentum(model: RobotModel, q: ArrayLike, qd: ArrayLike) -> Array:
     """Generalized momentum p = M(q) qd [N m s or N s] by one sweep. [DeLuca2009] (13)."""
+    q, qd = checked(model, q=q, qd=qd)
     return inverse_dynamics(model, q, np.zeros(model.n), qd, gravity=False)
 
 
@@ -230,6 +229,6 @@ def feedback_linearizing_torque(
     """NE(q, qd, qdd_d + kp e + kd ed), e = q_d - q: each joint's error then obeys its own
     linear equation. [DeLuca2009] (14). Gains [1/s^2] and [1/s], one for all or per joint.
     """
-    e, ed = np.subtract(q_d, q), np.subtract(qd_d, qd)
-    a = np.asarray(qdd_d) + np.asarray(kp) * e + np.asarray(kd) * ed
+    q, qd, q_d, qd_d, qdd_d = checked(model, q=q, qd=qd, q_d=q_d, qd_d=qd_d, qdd_d=qdd_d)
+    a = qdd_d + np.asarray(kp) * (q_d - q) + np.asarray(kd) * (qd_d - qd)
     return inverse_dynamics(model, q, qd, a)

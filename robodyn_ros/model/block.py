@@ -51,6 +51,10 @@ INERTIA_C = U(130)  # I_c (6): about the centre of mass
 ROW = U(136)  # 17 cache lines: an odd number, so that the rows spread over the whole cache
 LINE = 8  # numbers in a cache line, and in the widest vector register
 
+# Friction has a block of its own: how many joints, the width of a smooth step (0: a sharp one),
+# then viscous, Coulomb, static friction and fading, each for all joints.
+FRICTION_JOINTS, FRICTION_WIDTH, FRICTION_HEADER = U(0), U(1), U(2)
+
 
 def frame_with_axis_z(axis: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Rotation whose third column is `axis`; exact for axes along a coordinate axis."""

@@ -106,8 +106,8 @@ class RobotModel:
         put("coupled", len(self.link_names) != self.n or bool(np.any(self.ratio != 1.0)))
         put("block", pack(self, self.gravity))
         put("block_without_gravity", pack(self, np.zeros(3)))
-        friction = [self.viscous, self.coulomb, self.stiction, self.stribeck]
-        put("friction_block", np.concatenate(friction))
+        losses = [self.viscous, self.coulomb, self.stiction, self.stribeck]
+        put("friction_block", np.concatenate([[self.n, 0.0], *losses]))
         put("bound", {})
         put("frame_blocks", {link: frame_block(self, f) for link, f in self.frames.items()})
 
@@ -160,6 +160,9 @@ class RobotModel:
                         f"{name} must have shape {current.shape}, got {value!r}"
                     ) from None
                 changes[name] = value
+        if "coulomb" in changes and "stiction" not in changes:
+            # What breaks loose at the onset of motion stays as much above sliding friction.
+            changes["stiction"] = changes["coulomb"] + self.stiction - self.coulomb
         if payload is not None:
             mass, com, inertia = (
                 np.array(changes.get(k, getattr(self, k))) for k in ("mass", "com", "inertia")

@@ -1,5 +1,6 @@
 """The residual's terms in one sweep: p, C^T qd and g."""
 
+import numpy as np
 import pytest
 from dynamics_cases import SOME, gradient, mass_matrix_rate, pinocchio, robot
 from oracle import close, random_state
@@ -67,3 +68,31 @@ def test_rotors_add_to_p_alone():
     close(p - p_bare, model.rotor_inertia * qd, 1e-12)
     close(ctqd, ctqd_bare, 1e-15)
     close(g, g_bare, 1e-15)
+
+
+@every_robot
+@pytest.mark.parametrize("samples", [1, 2, 15, 16, 31, 32, 33, 47, 48, 100])
+def test_many_states_at_once_give_what_one_gives(name, samples):
+    model = robot(name)
+    q, qd = np.random.default_rng(samples).normal(size=(2, samples, model.n))
+    q[samples // 2] += 2e6 * np.pi  # far from where sines are easy
+    many = rd.momentum_terms(model, q, qd)
+    single = [rd.momentum_terms(model, *state) for state in zip(q, qd, strict=True)]
+    for found, expected in zip(many, zip(*single, strict=True), strict=True):
+        close(found, expected, 1e-13)
+
+
+@pytest.mark.parametrize("sample", [0, 15, 16, 31, 36])
+@pytest.mark.parametrize("which", ["q", "qd"])
+def test_one_bad_state_among_many_is_found(which, sample):
+    model = robot("stanford")
+    state = {key: np.ones((37, model.n)) for key in ("q", "qd")}
+    for value in (np.nan, np.inf):
+        state[which][sample, 3] = value
+        with pytest.raises(
+            rd.ArgumentError, match=f"{which} of joint 'joint_4' in sample {sample}"
+        ):
+            rd.momentum_terms(model, **state)
+    state[which][sample, 2] = state[which][sample, 3] = 1e308
+    with pytest.raises(rd.ArgumentError, match="not finite"):
+        rd.momentum_terms(model, **state)

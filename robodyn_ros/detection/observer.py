@@ -1,0 +1,233 @@
+"""MomentumObserver: the residual of [DeLuca2009] (6), sample by sample.
+
+    r = K [ p - p(0) - integral of (tau + C^T qd - g + r) ]        so that  rdot = K (tau_ext - r)
+
+Between two samples the momentum changes by what acted: the torque applied, C^T qd - g, and what
+comes from outside. So the outside torque, mean over the step, is known exactly but for the step's
+curvature, and the observer is its first-order filter:
+
+    mean = (p_k - p_k-1) / dt - tau - (b_k + b_k-1) / 2,       b = C^T qd - g - friction
+    r_k  = r_k-1 + (1 - exp(-K dt)) (mean - r_k-1)
+
+which is the solution for a constant outside torque, whatever dt, and of second order in dt
+otherwise. Only changes of momentum count, so starting in motion leaves no trace.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..dynamics.call import states_of
+from ..dynamics.momentum import _momentum_terms, momentum_terms
+from ..dynamics.native import bind
+from ..dynamics.vector import U1, U2, U3, index, inline, kernel
+from ..errors import ArgumentError
+from ..model import block as at
+from ..model.block import U, aligned_copy
+from ..model.robot import RobotModel
+
+Array = npt.NDArray[np.float64]
+
+# What the observer keeps behind the model's block: switches, then vectors of n numbers
+STARTED, DT, GRAVITY_FREE, FRICTION = U(0), U(1), U(2), U(3)
+GAIN, R, P, B, P_NEW, CTQD, G, LOSSES = (U(k) for k in range(8))  # LOSSES: 4 n
+SWITCHES = U(4)
+
+
+@inline
+def friction_of(losses, n, k, v):
+    """Friction torque of joint k at speed v: [Khalil2019] (7.26), no step at rest."""
+    if v == 0.0:
+        return 0.0
+    dry = losses[n + k] + (losses[U2 * n + k] - losses[n + k]) * math.exp(
+        -abs(v) * losses[U3 * n + k]
+    )
+    return losses[k] * v + math.copysign(dry, v)
+
+
+@kernel("int64(float64[::1], float64[::1], float64[::1], float64[::1], float64[::1])")
+def _observe(block, q, qd, tau, out):
+    """One update. Nothing is kept of a sample that is not finite."""
+    n = index(block[at.COORDINATES])
+    s = index(block[at.POSITIONS]) + U3 * index(block[at.PADDED])
+    v = s + SWITCHES
+    if q.size != n or tau.size != n:
+        return 1
+    p, ctqd = block[v + P_NEW * n : v + CTQD * n], block[v + CTQD * n : v + G * n]
+    g, losses = block[v + G * n : v + LOSSES * n], block[v + LOSSES * n : v + (LOSSES + U(4)) * n]
+    if _momentum_terms(block, q, qd, p, ctqd, g) != 0:
+        return 1
+    bad = 0.0
+    for k in range(n):
+        bad += 0.0 * tau[k]
+    if bad != 0.0:
+        return 1
+    dt, started = block[s + DT], block[s + STARTED] != 0.0
+    for k in range(n):
+        b = ctqd[k]
+        if block[s + GRAVITY_FREE] == 0.0:
+            b -= g[k]
+        if block[s + FRICTION] != 0.0:
+            b -= friction_of(losses, n, k, qd[k])
+        if started:
+            mean = (p[k] - block[v + P * n + k]) / dt - tau[k] - 0.5 * (b + block[v + B * n + k])
+            blend = -math.expm1(-block[v + GAIN * n + k] * dt)
+            block[v + R * n + k] += blend * (mean - block[v + R * n + k])
+        block[v + P * n + k] = p[k]
+        block[v + B * n + k] = b
+        out[k] = block[v + R * n + k]
+    block[s + STARTED] = 1.0
+    return 0
+
+
+def gains_of(model: RobotModel, gain: npt.ArrayLike) -> Array:
+    """Observer gains [1/s], one for all or per joint, checked."""
+    try:
+        gains = np.array(np.broadcast_to(np.asarray(gain, dtype=np.float64), (model.n,)))
+    except (TypeError, ValueError):
+        raise ArgumentError(f"gain must be one number or {model.n}, got {gain!r}") from None
+    if not (np.isfinite(gains).all() and (gains > 0.0).all()):
+        raise ArgumentError(f"gain must be positive and finite [1/s], got {gain!r}")
+    return gains
+
+
+class MomentumObserver:
+    """The residual r [N m or N]: what acts on each joint from outside, filtered at rate `gain`.
+
+    friction: take the model's friction off. gravity_free: the command comes without the torque
+    that carries the arm's weight, as some vendors want it.
+    """
+
+    def __init__(
+        self,
+        model: RobotModel,
+        gain: npt.ArrayLike,
+        friction: bool = False,
+        *,
+        gravity_free: bool = False,
+    ) -> None:
+        n = model.n
+        self.model = model
+        self.gain = gains_of(model, gain)
+        self.longest_step = 1.0 / float(self.gain.max())  # [s]: K dt of 1
+        room = np.concatenate([model.block, np.zeros(int(SWITCHES) + 11 * n)])
+        self._block = aligned_copy(room)
+        self._own = self._block[model.block.size :]
+        self._own[int(GRAVITY_FREE)], self._own[int(FRICTION)] = gravity_free, friction
+        self._vectors = self._own[int(SWITCHES) :].reshape(11, n)
+        self._vectors[int(GAIN)] = self.gain
+        self._vectors[int(LOSSES) :] = model.friction_block[2:].reshape(4, n)
+        self._update = bind(self._block, n, _observe, 3, [(n,)])
+
+    @property
+    def r(self) -> Array:
+        """The residual as it stands."""
+        return self._vectors[int(R)].copy()
+
+    def update(self, q: npt.ArrayLike, qd: npt.ArrayLike, tau: npt.ArrayLike, dt: float) -> Array:
+        """Take in a sample; tau is what was applied during the dt [s] that ends with it.
+
+        The first call only starts the observer. A sample that is not finite raises and leaves no
+        trace; the dt of the next one then spans the gap.
+        """
+        if not 0.0 < dt <= self.longest_step:
+            self._refuse(dt)
+        self._own[1] = dt
+        r = self._update(q, qd, tau)
+        if r is None:
+            r = self._carefully(q, qd, tau)
+        return r
+
+    def reset(self) -> None:
+        """Forget everything: the next sample starts anew from r = 0."""
+        self._own[int(STARTED)] = 0.0
+        self._vectors[int(R)] = 0.0
+
+    def _refuse(self, dt: float) -> None:
+        if not (isinstance(dt, (int, float)) and math.isfinite(dt) and dt > 0.0):
+            raise ArgumentError(f"dt must be positive and finite [s], got {dt!r}")
+        joint = self.model.joint_names[int(np.argmax(self.gain))]
+        raise ArgumentError(
+            f"dt = {dt:g} s is too long for the gain {self.gain.max():g} 1/s of joint '{joint}': "
+            f"K dt must not exceed 1; sample faster, lower the gain, or reset after a gap"
+        )
+
+    def _carefully(self, q: Any, qd: Any, tau: Any) -> Array:
+        """Lists and the like; or the error that names what is wrong."""
+        states = [states_of(self.model, *item) for item in (("q", q), ("qd", qd), ("tau", tau))]
+        for name, array in zip(("q", "qd", "tau"), states, strict=True):
+            if array.ndim != 1:
+                raise ArgumentError(f"{name} must be one sample; `residual` takes whole logs")
+            if not np.isfinite(array).all():
+                k = int(np.flatnonzero(~np.isfinite(array))[0])
+                joint = self.model.joint_names[k]
+                raise ArgumentError(f"{name} of joint '{joint}' is {array[k]}; it must be finite")
+        r = self._update(*(np.ascontiguousarray(array) for array in states))
+        if r is None:
+            raise ArgumentError("the momentum of this sample is not finite: it moves too fast")
+        return r
+
+
+@kernel(
+    "int64(float64[::1], float64[::1], float64[::1], float64[::1], float64[::1], float64[::1])"
+)
+def _filter_log(gain, dt, p, b, tau, r):
+    """The same recursion over a whole log; r holds n numbers per sample, the first are 0."""
+    n = U(gain.size)
+    for k in range(n):
+        r[k] = 0.0
+    for t in range(U1, U(dt.size)):
+        for k in range(n):
+            now, before = t * n + k, (t - U1) * n + k
+            mean = (p[now] - p[before]) / dt[t] - tau[now] - 0.5 * (b[now] + b[before])
+            r[now] = r[before] - math.expm1(-gain[k] * dt[t]) * (mean - r[before])
+    return 0
+
+
+def residual(
+    model: RobotModel,
+    t: npt.ArrayLike,
+    q: npt.ArrayLike,
+    qd: npt.ArrayLike,
+    tau: npt.ArrayLike,
+    gain: npt.ArrayLike,
+    friction: bool = False,
+    *,
+    gravity_free: bool = False,
+    threads: int = 1,
+) -> Array:
+    """(T, n): the residual over a log, as `MomentumObserver` would have given it.
+
+    tau[k] is the torque applied from t[k-1] to t[k].
+    """
+    gains = gains_of(model, gain)
+    times = np.asarray(t, dtype=np.float64)
+    log = {name: states_of(model, name, x) for name, x in (("q", q), ("qd", qd), ("tau", tau))}
+    if times.ndim != 1 or any(x.shape != (times.size, model.n) for x in log.values()):
+        found = ", ".join(f"{name} {x.shape}" for name, x in log.items())
+        raise ArgumentError(f"a log is t (T,) and (T, {model.n}) each: t {times.shape}, {found}")
+    dt = np.diff(times, prepend=times[:1])
+    if times.size and not (np.isfinite(times).all() and (dt[1:] > 0.0).all()):
+        raise ArgumentError("t must be finite and rise from sample to sample [s]")
+    if times.size > 1 and dt.max() * gains.max() > 1.0:
+        raise ArgumentError(
+            f"the longest step of the log, {dt.max():g} s, is too long for a gain of "
+            f"{gains.max():g} 1/s: K dt must not exceed 1"
+        )
+    p, ctqd, g = momentum_terms(model, log["q"], log["qd"], threads=threads)
+    b = ctqd if gravity_free else ctqd - g
+    if friction:
+        from ..dynamics.friction import friction_torque
+
+        b = b - friction_torque(model, log["qd"])
+    r = np.zeros_like(p)
+    torque = np.ascontiguousarray(log["tau"])
+    if times.size:
+        _filter_log(gains, dt, p.ravel(), b.ravel(), torque.ravel(), r.reshape(-1))
+    if not np.isfinite(r).all():
+        raise ArgumentError("the log's torques are not finite, or too large")
+    return r

@@ -1,0 +1,66 @@
+"""Simple things to run into."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import ArgumentError
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Plane:
+    """A wall or floor: everything behind `point`, against `normal`, is inside it."""
+
+    point: Sequence[float]  # [m]
+    normal: Sequence[float]
+    stiffness: float = 5000.0  # [N/m]
+    damping: float = 1000.0  # [N s/m^2], times the depth
+
+    def row(self) -> Array:
+        normal = _vector("normal of a plane", self.normal)
+        length = np.linalg.norm(normal)
+        if length == 0.0:
+            raise ArgumentError("normal of a plane must not be 0")
+        place = _vector("point of a plane", self.point)
+        return np.array([0.0, *place, *(normal / length), self.stiffness, self.damping])
+
+
+@dataclass(frozen=True)
+class Sphere:
+    """A ball that stays where it is."""
+
+    centre: Sequence[float]  # [m]
+    radius: float  # [m]
+    stiffness: float = 5000.0  # [N/m]
+    damping: float = 1000.0  # [N s/m^2], times the depth
+
+    def row(self) -> Array:
+        if not (np.isfinite(self.radius) and self.radius > 0.0):
+            raise ArgumentError(f"radius of a sphere must be positive [m], got {self.radius!r}")
+        place = _vector("centre of a sphere", self.centre)
+        return np.array([1.0, *place, self.radius, 0.0, 0.0, self.stiffness, self.damping])
+
+
+Obstacle = Plane | Sphere
+
+
+@dataclass(frozen=True)
+class Probe:
+    """A ball on the robot that can touch obstacles."""
+
+    link: str
+    point: Sequence[float] = (0.0, 0.0, 0.0)  # [m], in the link's frame
+    radius: float = 0.05  # [m]
+
+
+def _vector(what: str, values: Sequence[float]) -> Array:
+    vector = np.array(values, dtype=np.float64)
+    if vector.shape != (3,) or not np.isfinite(vector).all():
+        raise ArgumentError(f"{what} must be 3 finite numbers, got {values!r}")
+    return vector

@@ -1,0 +1,79 @@
+"""What a robot's own sensors make of its state: steps, noise, differences, delay."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import ArgumentError
+
+Array = npt.NDArray[np.float64]
+
+VELOCITIES = ("exact", "noisy", "difference")
+
+
+@dataclass(frozen=True)
+class SensorModel:
+    """How joint positions, velocities and torques are measured."""
+
+    position_resolution: float = 0.0  # [rad or m], 0: exact
+    velocity: str = "exact"  # or 'noisy', or 'difference' of the measured positions
+    velocity_noise: float = 0.0  # [rad/s or m/s], standard deviation
+    torque_noise: float = 0.0  # standard deviation as a share of the effort limit
+    delay: int = 0  # [samples]
+
+    def __post_init__(self) -> None:
+        for name in ("position_resolution", "velocity_noise", "torque_noise", "delay"):
+            value = getattr(self, name)
+            if not (np.isfinite(value) and value >= 0):
+                raise ArgumentError(f"{name} must be finite and not negative, got {value!r}")
+        if self.velocity not in VELOCITIES:
+            raise ArgumentError(
+                f"velocity must be one of {', '.join(VELOCITIES)}, got {self.velocity!r}"
+            )
+
+
+# The LWR's own sensors: 0.01 degrees, torque noise of 0.03 % of the limit after filtering.
+LWR_SENSORS = SensorModel(
+    position_resolution=np.radians(0.01), velocity="noisy", velocity_noise=1e-3, torque_noise=3e-4
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Measurement:
+    """What the robot reports at one instant."""
+
+    t: float  # [s]
+    q: Array
+    qd: Array
+    tau: Array  # torque that was applied during the step that ends here
+
+
+class Sensors:
+    """Measures one robot, sample by sample."""
+
+    def __init__(self, model: SensorModel, tau_max: Array, seed: int) -> None:
+        self.model = model
+        self.torque_noise = model.torque_noise * np.where(np.isfinite(tau_max), tau_max, 0.0)
+        self.random = np.random.default_rng(seed)
+        self.waiting: deque[Measurement] = deque(maxlen=int(model.delay) + 1)
+        self.last: tuple[float, Array] | None = None
+
+    def measure(self, t: float, q: Array, qd: Array, tau: Array) -> Measurement:
+        """The measurement of this instant, or, with a delay, of an earlier one."""
+        model = self.model
+        if model.position_resolution > 0.0:
+            q = np.round(q / model.position_resolution) * model.position_resolution
+        if model.velocity == "difference":
+            if self.last is not None and t > self.last[0]:
+                qd = (q - self.last[1]) / (t - self.last[0])
+            self.last = (t, q.copy())
+        elif model.velocity == "noisy":
+            qd = qd + self.random.normal(0.0, model.velocity_noise, qd.size)
+        if model.torque_noise > 0.0:
+            tau = tau + self.random.normal(0.0, 1.0, tau.size) * self.torque_noise
+        self.waiting.append(Measurement(t, q.copy(), np.array(qd), np.array(tau)))
+        return self.waiting[0]
