@@ -9,33 +9,26 @@ READY := .venv/.ready
 need = $(if $(shell $(1) >/dev/null 2>&1 && echo yes),,$(error $(2)))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench lint clean fresh-kernels
+.PHONY: help demo test bench lint clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-6s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: $(READY) fresh-kernels  ## a guided tour; ARGS="…" goes to robodyn
+demo: $(READY)  ## a guided tour; ARGS="…" goes to robodyn
 	$(BIN)/robodyn tour $(ARGS)
 
-test: lint fresh-kernels  ## lint, then all tests; ARGS="…" goes to pytest
+test: lint  ## lint, then all tests; ARGS="…" goes to pytest
 	@echo "compiling the kernels: up to a minute the first time"
 	$(BIN)/python -c "import robodyn_ros as rd; rd.warmup(rd.robots.planar_2r())"
 	ROS_PYTHON_CHECK_FIELDS=1 $(BIN)/python -m pytest -n 2 $(ARGS)
 
-bench: $(READY) fresh-kernels  ## timings as ratios; ARGS="…" goes to the benchmark
+bench: $(READY)  ## timings as ratios; ARGS="…" goes to the benchmark
 	$(BIN)/python benchmark/dynamics.py $(ARGS)
 
 lint: $(READY)  ## ruff check, ruff format, mypy
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-
-# Compiled kernels on disk are renewed when their own file changes, but not when one they include
-# does: drop those that are older than any of these.
-INCLUDED := model/block dynamics/vector dynamics/joints dynamics/kinematics dynamics/inertia dynamics/native
-fresh-kernels:
-	@for name in $(INCLUDED); do \
-	    find robodyn_ros -name '*.nb[ic]' ! -newer robodyn_ros/$$name.py -delete; done
 
 clean:  ## remove .venv, builds and caches
 	rm -rf .venv build dist install log *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache

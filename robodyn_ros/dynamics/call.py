@@ -22,7 +22,7 @@ from ..errors import ArgumentError
 from ..model.block import aligned_copy
 from ..model.robot import RobotModel
 from .native import bind
-from .vector import COMPILE
+from .vector import COMPILE, EDITION
 
 Array = npt.NDArray[np.float64]
 ArrayLike = npt.ArrayLike
@@ -45,12 +45,32 @@ def bind_to(
 
 
 def checked(model: RobotModel, **arguments: Any) -> list[Array]:
-    """All arguments as finite arrays, or the error that names the first that is none."""
-    states = []
-    for name, value in arguments.items():
-        states.append(states_of(model, name, value))
-        _check_finite(model, name, states[-1])
-    return states
+    """All arguments as finite arrays of the same shape, or the error that names the first that is
+    none. One state goes with a batch of others.
+    """
+    states = {name: states_of(model, name, value) for name, value in arguments.items()}
+    for name, array in states.items():
+        _check_finite(model, name, array)
+    if any(array.ndim == 2 for array in states.values()):
+        shape = (_common_length(states), model.n)
+        return [np.broadcast_to(array, shape) for array in states.values()]
+    return list(states.values())
+
+
+def finite(model: RobotModel, result: Array, **arguments: Any) -> Array:
+    """The result of these arguments, unless they were too large for it."""
+    if not np.isfinite(result).all():
+        explain(model, **arguments)
+    return result
+
+
+def _common_length(states: dict[str, Array]) -> int:
+    """How many samples the batches among these states have."""
+    counts = {array.shape[0] for array in states.values() if array.ndim == 2}
+    if len(counts) > 1:
+        given = ", ".join(f"{name} {array.shape}" for name, array in states.items())
+        raise ArgumentError(f"batches must have the same number of samples, got {given}")
+    return counts.pop() if counts else 1
 
 
 def explain(model: RobotModel, **arguments: Any) -> NoReturn:
@@ -106,11 +126,7 @@ def evaluate(
         raise ArgumentError(f"threads must be at least 1, got {threads}")
     states = {name: states_of(model, name, value) for name, value in arguments.items()}
     batch = any(array.ndim == 2 for array in states.values())
-    counts = {array.shape[0] for array in states.values() if array.ndim == 2}
-    if len(counts) > 1:
-        given = ", ".join(f"{name} {array.shape}" for name, array in states.items())
-        raise ArgumentError(f"batches must have the same number of samples, got {given}")
-    T = counts.pop() if counts else 1
+    T = _common_length(states)
     whole = (x if x.ndim == 2 else np.tile(x, (T, 1)) for x in states.values())
     inputs = [np.require(x, requirements=["C", "W"]) for x in whole]  # copies only if it must
     outputs = [np.empty((T, *shape)) for shape in shapes]
@@ -145,6 +161,6 @@ def without_lock(kernel: Any) -> Kernel:
     function = kernel.py_func
     code = function.__code__.replace(co_name=function.__name__ + "_without_lock")
     twin = types.FunctionType(code, function.__globals__, code.co_name)
-    twin.__qualname__ = code.co_name
+    twin.__qualname__ = f"{code.co_name}_{EDITION}"
     twin.__module__ = function.__module__
     return njit(kernel.signatures[0], nogil=True, **COMPILE)(twin)

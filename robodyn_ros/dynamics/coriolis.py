@@ -62,7 +62,7 @@ w_, v_, P_ = (J_ + U(k) for k in (6, 9, 12))
 H_ = J_ + U(15)
 sigma_, nu_ = J_ + U(24), J_ + U(27)  # Sdot of the joint: angular part, and linear at its origin
 
-FACTORIZATIONS = {"0001": 0, "1110": 1, "christoffel": 2}
+FACTORIZATIONS, CHRISTOFFEL = {"0001": 0, "1110": 1}, 2
 
 
 @inline
@@ -138,9 +138,8 @@ def _sweep(block, q, qd, factorization, M, C, g):
             p = index(block[b + at.PARENT])
             k = s + index(block[b + at.COORDINATE])
             R, o = place_body(block, b, p, i)
-            z = scale(
-                block[b + at.RATIO], column_z(R)
-            )  # the joint's motion per unit of its coordinate
+            z = scale(block[b + at.RATIO], column_z(R))  # per unit of the coordinate
+            bad += 0.0 * qd[k]
             w = load3(block, p + w_)
             v = add(load3(block, p + v_), cross(w, sub(o, load3(block, p + o_))))
             if block[b + at.PRISMATIC] == 0.0:
@@ -255,11 +254,10 @@ def equations_of_motion(
         result = call(q, qd)
         if result is not None:
             return result
-    factorization = "christoffel" if christoffel else variant
-    if factorization not in FACTORIZATIONS:
+    if variant not in FACTORIZATIONS:
         raise ArgumentError(f"variant must be 0001 or 1110 here, got {variant!r}")
     arguments = {"q": q, "qd": qd}
-    constants = (FACTORIZATIONS[factorization],)
+    constants = (CHRISTOFFEL if christoffel else FACTORIZATIONS[variant],)
     M, C, g = evaluate(
         _equations_of_motion_in, model, model.block, arguments, shapes, constants, threads
     )
@@ -277,9 +275,10 @@ def coriolis_matrix(
 ) -> Array:
     """C*(q, qd), (n, n): the factorization of NE*, or the Christoffel one, with C qd = c(q, qd).
 
-    The valid variants come in one sweep, the fourteen others column by column.
+    The valid variants come in one sweep, the fourteen others column by column. The Christoffel
+    matrix is the mean of the valid two and has no variants.
     """
-    if christoffel or variant in FACTORIZATIONS:
+    if variant in FACTORIZATIONS:
         return equations_of_motion(
             model, q, qd, christoffel=christoffel, variant=variant, threads=threads
         )[1]

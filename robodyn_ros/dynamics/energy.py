@@ -7,7 +7,7 @@ import numpy as np
 from ..model import block as at
 from ..model.block import U
 from ..model.robot import RobotModel
-from .call import Array, ArrayLike, bind_to, checked, evaluate
+from .call import Array, ArrayLike, bind_to, checked, evaluate, finite
 from .kinematics import R_, o_, place_base, place_bodies
 from .momentum import momentum_terms
 from .vector import U1, add, dot, index, kernel, load3, load9, matvec, samples, scale
@@ -45,10 +45,11 @@ def potential_energy(model: RobotModel, q: ArrayLike) -> Array:
     energy = call(q)
     if energy is None:
         energy = evaluate(_potential_energy, model, model.block, {"q": q}, [()])[0]
-    return energy
+    return energy[()]
 
 
 def kinetic_energy(model: RobotModel, q: ArrayLike, qd: ArrayLike) -> Array:
     """T(q, qd) = qd . p / 2 [J], rotors included; (T,) for a batch. [Khalil2019] (7.5)."""
     q, qd = checked(model, q=q, qd=qd)
-    return np.asarray(0.5 * np.sum(momentum_terms(model, q, qd)[0] * qd, axis=-1))
+    energy = np.asarray(0.5 * np.sum(momentum_terms(model, q, qd)[0] * qd, axis=-1))
+    return finite(model, energy, q=q, qd=qd)[()]

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import ArgumentError
 from ..model.robot import RobotModel
-from .call import Array, ArrayLike, checked
+from .call import Array, ArrayLike, checked, finite
 from .kinematics import jacobian
 
 
@@ -25,9 +25,11 @@ def external_torque(model: RobotModel, q: ArrayLike, wrenches: Mapping[str, Arra
             W = np.asarray(wrench, dtype=np.float64)
         except (TypeError, ValueError):
             W = np.empty(0)
-        if W.shape[-1:] != (6,) or W.ndim > 2 or not np.isfinite(W).all():
+        fits = W.shape == (6,) or (q.ndim == 2 and W.shape == (len(q), 6))
+        if not fits or not np.isfinite(W).all():
             raise ArgumentError(
-                f"the wrench on '{link}' must be 6 finite numbers (force, torque), got {wrench!r}"
+                f"the wrench on '{link}' must be 6 finite numbers (force, torque), for all states "
+                f"or for each, got {wrench!r}"
             )
         total = total + np.einsum("...ij,...i->...j", jacobian(model, q, link), W)
-    return total
+    return finite(model, total, q=q)

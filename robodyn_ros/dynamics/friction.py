@@ -10,7 +10,7 @@ from ..errors import ArgumentError
 from ..model import block as at
 from ..model.block import U
 from ..model.robot import RobotModel
-from .call import Array, ArrayLike, bind_to, checked, evaluate
+from .call import Array, ArrayLike, bind_to, checked, evaluate, finite
 from .vector import U2, U3, index, inline, kernel, samples
 
 
@@ -62,7 +62,7 @@ def friction_torque(model: RobotModel, qd: ArrayLike, *, width: float = 0.0) -> 
         tau = call(qd)
         if tau is not None:
             return tau
-    elif not (math.isfinite(width) and width > 0.0):
+    elif not (isinstance(width, (int, float)) and 0.0 < width < math.inf):
         raise ArgumentError(f"width must be finite and not negative, got {width!r}")
     else:
         block = block.copy()
@@ -75,4 +75,4 @@ def friction_rate(model: RobotModel, qd: ArrayLike, qdd: ArrayLike) -> Array:
     qd, qdd = checked(model, qd=qd, qdd=qdd)
     fading = model.stribeck * np.exp(-np.abs(qd) * model.stribeck)
     slope = model.viscous - (model.stiction - model.coulomb) * fading * np.abs(np.sign(qd))
-    return slope * qdd
+    return finite(model, slope * qdd, qd=qd, qdd=qdd)

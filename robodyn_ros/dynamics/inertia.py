@@ -104,6 +104,7 @@ def _mass_matrix(block, q, M):
             k = index(block[b + at.COORDINATE])
             P, L = unit_momentum(block, b, z, h, J)
             M[(s + k) * n + k] += along_joint(block, b, z, P, L)
+            bad += 0.0 * M[(s + k) * n + k]
             # The parent carries this composite too
             r = sub(o, load3(block, p + o_))
             accumulate3(block, p + h_, add(h, scale(m, r)))

@@ -33,6 +33,8 @@ from .vector import (
     sub,
 )
 
+ORIGIN = (0.0, 0.0, 0.0)
+
 # Work space of a body's row, for all kernels that work in the base's axes
 R_ = at.WORK  # the body's axes
 o_ = at.WORK + U(9)  # its origin
@@ -89,7 +91,7 @@ def point_on_link(block):
 def _pose(block, q, pose):
     n = index(block[at.COORDINATES])
     T = samples(n, U(q.size))
-    if T == 0:
+    if T == 0 or pose.size != T * U(16):
         return 1
     place_base(block)
     bad = 0.0
@@ -105,6 +107,7 @@ def _pose(block, q, pose):
         store3(pose, row + U(12), ZERO)
         pose[row + U(3)], pose[row + U(7)], pose[row + U(11)] = r
         pose[row + U(15)] = 1.0
+        bad += 0.0 * (r[0] + r[1] + r[2])
     return 0 if bad == 0.0 else 1
 
 
@@ -112,7 +115,7 @@ def _pose(block, q, pose):
 def _jacobian(block, q, J):
     n = index(block[at.COORDINATES])
     T = samples(n, U(q.size))
-    if T == 0:
+    if T == 0 or J.size != T * U(6) * n:
         return 1
     place_base(block)
     bad = 0.0
@@ -131,6 +134,7 @@ def _jacobian(block, q, J):
                     J[k + U(3 + i) * n] += z[i]
             for i in range(3):
                 J[k + U(i) * n] += v[i]
+                bad += 0.0 * v[i]
             b = index(block[b + at.PARENT])
     return 0 if bad == 0.0 else 1
 
@@ -140,7 +144,7 @@ def _acceleration_bias(block, q, qd, out):
     """The acceleration that is there when no joint accelerates."""
     bodies, n = index(block[at.BODIES]), index(block[at.COORDINATES])
     T = samples(n, U(q.size))
-    if T == 0 or qd.size != q.size:
+    if T == 0 or qd.size != q.size or out.size != T * U(6):
         return 1
     place_base(block)
     store3(block, at.HEADER + w_, ZERO)
@@ -185,12 +189,10 @@ def forward_kinematics(model: RobotModel, q: ArrayLike, link: str | None = None)
     """
     if link is None:
         return np.stack([forward_kinematics(model, q, name) for name in model.link_names], axis=-3)
-    return _on_link(_pose, model, link, (0.0, 0.0, 0.0), (4, 4), q=q)
+    return _on_link(_pose, model, link, ORIGIN, (4, 4), q=q)
 
 
-def jacobian(
-    model: RobotModel, q: ArrayLike, link: str, point: ArrayLike = (0.0, 0.0, 0.0)
-) -> Array:
+def jacobian(model: RobotModel, q: ArrayLike, link: str, point: ArrayLike = ORIGIN) -> Array:
     """(6, n): velocity of a link's point, then the link's angular velocity, per joint rate.
 
     `point` is in the link's frame; the result is in the base's axes, so that J^T turns a wrench
@@ -204,7 +206,7 @@ def jacobian_rate_product(
     q: ArrayLike,
     qd: ArrayLike,
     link: str,
-    point: ArrayLike = (0.0, 0.0, 0.0),
+    point: ArrayLike = ORIGIN,
 ) -> Array:
     """Jdot(q, qd) qd, (6,): the point's and the link's acceleration while no joint accelerates."""
     return _on_link(_acceleration_bias, model, link, point, (6,), q=q, qd=qd)
@@ -220,22 +222,16 @@ def _on_link(
 ) -> Array:
     """Run a kernel on a point of a link; for the link's origin it is bound once and for all."""
     name = f"{kernel.__name__} of {link}"
-    at_origin = point == (0.0, 0.0, 0.0)
-    if at_origin and name in model.bound:
-        call = model.bound[name]
-    else:
-        model.frame(link)
-        block = aligned_copy(
-            np.concatenate([model.block, model.frame_blocks[link], _point(point)])
-        )
-        if not at_origin:
-            return evaluate(kernel, model, block, states, [shape])[0]
-        call = bind_to(model, name, kernel, len(states), [shape], block)
-    result = call(*states.values())
-    if result is None:
-        point_block = np.concatenate([model.block, model.frame_blocks[link], np.zeros(3)])
-        result = evaluate(kernel, model, point_block, states, [shape])[0]
-    return result
+    call = model.bound.get(name) if point is ORIGIN else None
+    if call is not None:
+        result = call(*states.values())
+        if result is not None:
+            return result
+    model.frame(link)
+    block = aligned_copy(np.concatenate([model.block, model.frame_blocks[link], _point(point)]))
+    if point is ORIGIN and call is None:
+        bind_to(model, name, kernel, len(states), [shape], block)
+    return evaluate(kernel, model, block, states, [shape])[0]
 
 
 def _point(point: ArrayLike) -> Array:

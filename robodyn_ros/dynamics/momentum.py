@@ -21,7 +21,7 @@ import numpy as np
 from ..model import block as at
 from ..model.block import U
 from ..model.robot import RobotModel
-from .call import Array, ArrayLike, bind_to, checked, evaluate, states_of
+from .call import Array, ArrayLike, bind_to, checked, evaluate, finite, states_of
 from .joints import joint_frame, joint_place, set_positions
 from .momentum_lanes import LANE, _momentum_terms_in_lanes
 from .ne_star import ne_star
@@ -168,4 +168,4 @@ def momentum_terms_by_sweeps(
     g = ne_star(model, q, still, still, still)
     columns = [ne_star(model, q, qd, e, still, gravity=False) for e in np.eye(model.n)]
     ctqd = np.stack([np.sum(qd * column, axis=-1) for column in columns], axis=-1)
-    return p, ctqd, g
+    return p, finite(model, ctqd, q=q, qd=qd), g

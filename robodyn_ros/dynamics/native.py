@@ -9,8 +9,9 @@ outputs and runs: 0.2 µs in all.
     p, ctqd, g = terms(q, qd)
 
 It takes exactly what it can vouch for: aligned, contiguous float64 arrays of n numbers. For
-anything else, and when the kernel refuses, it returns None; the caller then takes the careful
-road of `call.evaluate`. Where the interpreter is not the common CPython with its lock, or its
+anything else (also for arrays that come out of a pickle, whose dtype is a twin of the usual one),
+and when the kernel refuses, it returns None; the caller then takes the careful road of
+`call.evaluate`. Where the interpreter is not the common CPython with its lock, or its
 arrays do not look as NumPy documents them, `bind` gives an equal function in plain Python.
 """
 
@@ -27,12 +28,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from llvmlite import ir
-from numba import carray, cfunc
+from numba import carray, cfunc, config
 from numba import types as nb
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from .vector import COMPILE, inline
+from .vector import COMPILE, EDITION, inline
 
 # What a bound function knows, as whole numbers. First the frame that its kernel reads …
 BLOCK, N, IN, OUT, SIZE = 0, 1, 2, 6, 9
@@ -134,28 +135,28 @@ def _fits(context, array):
     )
 
 
-@cfunc("int64(int64, int64, int64)", **COMPILE)
 def _call(self, arguments, count):
     """The built-in function itself: (context, array of arguments, how many) to a new object.
 
     The tuple is made first: making it may set off a garbage collection, and with it any Python
-    code, before the context is filled for this call. From there on nothing but C runs.
+    code. From there on nothing but C runs, so what is looked at stays as it is.
     """
     address = words_at(self)[DATA]
     context, given = words_at(address), words_at(arguments)
-    fits = count == context[INPUTS]
-    for i in range(count):
-        fits = fits and _fits(context, words_at(given[i]))
-    if not fits:
-        py_incref((context[NONE],))
-        return context[NONE]
-
     outputs = context[OUTPUTS]
     result = 0
     if outputs > 1:
         result = py_tuple_new((outputs,))
         if result == 0:
             return 0  # Python's MemoryError is set
+    fits = count == context[INPUTS]
+    for i in range(count):
+        fits = fits and _fits(context, words_at(given[i]))
+    if not fits:
+        if result != 0:
+            py_decref((result,))
+        py_incref((context[NONE],))
+        return context[NONE]
     for i in range(count):
         context[IN + i] = words_at(given[i])[DATA]
     for i in range(outputs):
@@ -283,7 +284,7 @@ def _compiled(target: Any, inputs: int, outputs: int) -> Any:
     names = {"kernel": target, "N": N, "IN": IN, "OUT": OUT, "SIZE": SIZE, "BLOCK": BLOCK}
     names |= {"MANY": MANY, "carray": carray, "words_at": words_at, "floats_at": floats_at}
     twin = types.FunctionType(code, names, name)
-    twin.__qualname__, twin.__module__ = name, function.__module__
+    twin.__qualname__, twin.__module__ = f"{name}_{EDITION}", function.__module__
     return cfunc("int64(int64)", **COMPILE)(twin)
 
 
@@ -300,8 +301,11 @@ METH_FASTCALL = 0x0080
 
 
 @cache
-def _method() -> _MethodDef:
-    return _MethodDef(b"kernel", _call.address, METH_FASTCALL, None)
+def _method() -> tuple[_MethodDef, Any]:
+    """What Python needs to know of the function, and the compiled function to keep it alive."""
+    _call.__qualname__ = f"_call_{EDITION}"
+    compiled = cfunc("int64(int64, int64, int64)", **COMPILE)(_call)
+    return _MethodDef(b"kernel", compiled.address, METH_FASTCALL, None), compiled
 
 
 @cache
@@ -319,7 +323,7 @@ def available() -> bool:
     """Whether this interpreter's arrays look as documented; nothing is taken on trust."""
     if sys.implementation.name != "cpython" or ctypes.sizeof(ctypes.c_void_p) != 8:
         return False
-    if sysconfig.get_config_var("Py_GIL_DISABLED"):
+    if sysconfig.get_config_var("Py_GIL_DISABLED") or config.DISABLE_JIT:
         return False
     sample = np.zeros(3)
     seen = (ctypes.c_int64 * 9).from_address(id(sample))
@@ -365,7 +369,7 @@ def bind(
     make = ctypes.pythonapi.PyCFunction_NewEx
     make.restype = ctypes.py_object
     make.argtypes = [ctypes.POINTER(_MethodDef), ctypes.py_object, ctypes.py_object]
-    return make(ctypes.byref(_method()), context, None)
+    return make(ctypes.byref(_method()[0]), context, None)
 
 
 def _in_python(

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import ArgumentError
 from ..model import block as at
 from ..model.block import U
 from ..model.robot import RobotModel
@@ -148,6 +149,7 @@ def _gravity(block, q, tau):
                 mc[0] * a[1] - mc[1] * a[0] if block[b + at.PRISMATIC] == 0.0 else m * a[2]
             )
             tau[k] += block[b + at.RATIO] * along_axis
+            bad += 0.0 * tau[k]
             mc = add(matvec(load9(block, b + R_), mc), scale(m, load3(block, b + r_)))
             accumulate3(block, p + f_, mc)
     return 0 if bad == 0.0 else 1
@@ -206,6 +208,8 @@ def velocity_torque(model: RobotModel, q: ArrayLike, qd: ArrayLike, *, threads: 
 
 def mass_matrix_column(model: RobotModel, q: ArrayLike, i: int) -> Array:
     """Column i of M(q): the torque of a unit acceleration of joint i. [DeLuca2009] (12)."""
+    if not isinstance(i, (int, np.integer)) or not -model.n <= i < model.n:
+        raise ArgumentError(f"i must be a joint's number, 0 to {model.n - 1}, got {i!r}")
     still, unit = np.zeros(model.n), np.eye(model.n)[i]
     return inverse_dynamics(model, q, still, unit, gravity=False)
 
@@ -230,5 +234,17 @@ def feedback_linearizing_torque(
     linear equation. [DeLuca2009] (14). Gains [1/s^2] and [1/s], one for all or per joint.
     """
     q, qd, q_d, qd_d, qdd_d = checked(model, q=q, qd=qd, q_d=q_d, qd_d=qd_d, qdd_d=qdd_d)
-    a = qdd_d + np.asarray(kp) * (q_d - q) + np.asarray(kd) * (qd_d - qd)
+    kp, kd = gains_of(model, "kp", kp), gains_of(model, "kd", kd)
+    a = qdd_d + kp * (q_d - q) + kd * (qd_d - qd)
     return inverse_dynamics(model, q, qd, a)
+
+
+def gains_of(model: RobotModel, name: str, gain: ArrayLike) -> Array:
+    """Gains per joint from one for all or one each, checked."""
+    try:
+        gains = np.array(np.broadcast_to(np.asarray(gain, dtype=np.float64), (model.n,)))
+    except (TypeError, ValueError):
+        raise ArgumentError(f"{name} must be one number or {model.n}, got {gain!r}") from None
+    if not np.isfinite(gains).all():
+        raise ArgumentError(f"{name} must be finite, got {gain!r}")
+    return gains

@@ -3,23 +3,47 @@
 A matrix is a tuple of nine numbers, row by row; a symmetric one of six: xx, xy, xz, yy, yz, zz.
 """
 
+import hashlib
+from pathlib import Path
+
 from numba import njit
 
+from ..model import block as at
 from ..model.block import U
 
 # The one way everything here is compiled. 'contract' lets the compiler fuse a*b + c and changes
 # nothing else: NaN and infinity keep their meaning, so that bad data stays visible.
-COMPILE = {"cache": True, "fastmath": {"contract"}, "error_model": "numpy"}
+OPTIONS = {"fastmath": {"contract"}, "error_model": "numpy"}
+COMPILE = {"cache": True, **OPTIONS}
 
-inline = njit(forceinline=True, **COMPILE)
+inline = njit(forceinline=True, **OPTIONS)
 
-U1, U2, U3, U4, U5, U6, U7, U8 = (U(i) for i in range(1, 9))
-ZERO = (0.0, 0.0, 0.0)
+
+def _edition() -> str:
+    """A digest of all that kernels include.
+
+    The compiler's cache on disk asks only whether a kernel's own file has changed. With this in
+    the kernel's name, it is compiled anew whenever anything below it has.
+    """
+    sources = [Path(at.__file__), *sorted(Path(__file__).parent.glob("*.py"))]
+    return hashlib.sha1(b"".join(path.read_bytes() for path in sources)).hexdigest()[:12]
+
+
+EDITION = _edition()
 
 
 def kernel(signature):
     """Compile for exactly this signature: nothing is compiled later, wrong types raise."""
-    return njit(signature, **COMPILE)
+
+    def compile_for(function):
+        function.__qualname__ = f"{function.__name__}_{EDITION}"
+        return njit(signature, **COMPILE)(function)
+
+    return compile_for
+
+
+U1, U2, U3, U4, U5, U6, U7, U8 = (U(i) for i in range(1, 9))
+ZERO = (0.0, 0.0, 0.0)
 
 
 @inline

@@ -18,7 +18,7 @@ import numpy as np
 from ..errors import ArgumentError
 from .assemble import INFINITE, JointRow, assemble
 from .checks import check_model
-from .rigid_body import Array, RigidBody
+from .rigid_body import Array, RigidBody, as_inertia, as_numbers, as_vector
 from .robot import GRAVITY, Frame, RobotModel
 
 
@@ -37,7 +37,7 @@ class DHRow:
     prismatic: bool = False
     mass: float = 0.0  # [kg]
     com: Sequence[float] = (0.0, 0.0, 0.0)  # [m], in the row's DH frame
-    inertia: Any = 0.0  # [kg m^2] about the centre of mass, DH axes: (3, 3), a diagonal, or 0
+    inertia: Any = 0.0  # [kg m^2] about the centre of mass, DH axes: (3, 3), diagonal, or a number
     parent: int | None = None  # row it sits on: None the one before, -1 the base
     q_min: float = -INFINITE
     q_max: float = INFINITE
@@ -66,7 +66,9 @@ def from_dh(
     if convention not in ("standard", "modified"):
         raise ArgumentError(f"convention must be 'standard' or 'modified', got {convention!r}")
     table = [_row(i, row) for i, row in enumerate(rows)]
-    turn = np.eye(3) if base_rotation is None else np.asarray(base_rotation, dtype=float)
+    turn = np.eye(3) if base_rotation is None else as_numbers("base_rotation", base_rotation)
+    if turn.shape != (3, 3) or not np.allclose(turn @ turn.T, np.eye(3), atol=1e-9):
+        raise ArgumentError(f"base_rotation must be a rotation matrix, got {base_rotation!r}")
     joints: list[JointRow] = []
     ends: list[tuple[Array, Array]] = []  # DH frame on its body
     frames: dict[str, Frame] = {}
@@ -84,11 +86,9 @@ def from_dh(
             rotation, place = tilt @ swing, p_p + R_p @ np.array([row.a, 0.0, 0.0]) + tilt @ slide
             end = (np.eye(3), np.zeros(3))
         ends.append(end)
-        inertia = np.asarray(row.inertia, dtype=float)
+        what = f"of DH row {i + 1}"
         body = RigidBody(
-            row.mass,
-            np.asarray(row.com, dtype=float),
-            inertia if inertia.shape == (3, 3) else np.diag(np.broadcast_to(inertia, 3)),
+            row.mass, as_vector(f"com {what}", row.com), as_inertia(f"inertia {what}", row.inertia)
         )
         joints.append(
             JointRow(
@@ -99,12 +99,12 @@ def from_dh(
                 rotation=exact(rotation),
                 place=exact(place),
                 body=body.seen_from(*end),
-                continuous=not row.prismatic and math.isinf(row.q_max),
+                continuous=not row.prismatic and math.isinf(row.q_max - row.q_min),
                 **{key: getattr(row, key) for key in LIMITS},
             )
         )
         frames[f"dh_{i + 1}"] = Frame(i, exact(end[0]), exact(end[1]))
-    model = assemble(name, joints, frames, gravity=gravity)
+    model = assemble(name, joints, frames, gravity=as_vector("gravity", gravity))
     check_model(model)
     return model
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from ..errors import ArgumentError
 
 Array = npt.NDArray[np.float64]
 
@@ -13,6 +16,37 @@ Array = npt.NDArray[np.float64]
 def steiner(mass: float, arm: Array) -> Array:
     """What a mass at `arm` adds to the inertia about the origin."""
     return mass * ((arm @ arm) * np.eye(3) - np.outer(arm, arm))
+
+
+def as_inertia(name: str, value: Any) -> Array:
+    """An inertia from one number (a ball's), its diagonal, or a symmetric matrix [kg m^2]."""
+    matrix = as_numbers(name, value)
+    if matrix.shape == ():
+        return float(matrix) * np.eye(3)
+    if matrix.shape == (3,):
+        return np.diag(matrix)
+    if matrix.shape != (3, 3) or not np.allclose(matrix, matrix.T, rtol=1e-9, atol=1e-15):
+        raise ArgumentError(
+            f"{name} must be a number, a diagonal of 3 or a symmetric (3, 3), got {value!r}"
+        )
+    return matrix
+
+
+def as_vector(name: str, value: Any) -> Array:
+    vector = as_numbers(name, value)
+    if vector.shape != (3,):
+        raise ArgumentError(f"{name} must be 3 numbers, got {value!r}")
+    return vector
+
+
+def as_numbers(name: str, value: Any) -> Array:
+    try:
+        array = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ArgumentError(f"{name} must be numbers, got {value!r}") from None
+    if not np.isfinite(array).all():
+        raise ArgumentError(f"{name} must be finite, got {value!r}")
+    return array
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,24 @@ import numpy.typing as npt
 
 from ..errors import ArgumentError, ModelError
 from .block import frame_block, pack
-from .rigid_body import RigidBody
+from .rigid_body import RigidBody, as_inertia, as_numbers, as_vector
 
 Array = npt.NDArray[np.float64]
 
 GRAVITY = (0.0, 0.0, -9.81)  # [m/s^2], z up
+
+# One number per joint each
+PER_JOINT = ("q_min", "q_max", "qd_max", "tau_max", "continuous", "rotor_inertia")
+FRICTION = ("viscous", "coulomb", "stiction", "stribeck")
+
+
+def _freeze(owner: Any) -> None:
+    """Make all arrays of a frozen dataclass its own, and read-only."""
+    for name, value in list(vars(owner).items()):
+        if isinstance(value, np.ndarray) and not name.endswith("block"):
+            value = value.copy()
+            value.setflags(write=False)
+            object.__setattr__(owner, name, value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +41,13 @@ class Frame:
     rotation: Array  # (3, 3), its axes seen from the body's frame
     place: Array  # (3,) [m], its origin in the body's frame
 
+    def __post_init__(self) -> None:
+        _freeze(self)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        _freeze(self)
+
 
 @dataclass(frozen=True, eq=False)
 class Payload:
@@ -35,7 +56,7 @@ class Payload:
     link: str
     mass: float  # [kg]
     com: Sequence[float] = (0.0, 0.0, 0.0)  # [m], in the link's frame
-    inertia: Any = None  # (3, 3) [kg m^2] about its centre of mass, link axes; None: a point mass
+    inertia: Any = 0.0  # [kg m^2] about its centre of mass, link axes: (3, 3), diagonal or number
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -76,8 +97,9 @@ class RobotModel:
     com: Array  # (N, 3) [m]
     inertia: Array  # (N, 3, 3) [kg m^2], about the centre of mass, body axes
 
-    # Every link by name, also those on fixed joints, and the base.
+    # Every link by name, also those on fixed joints, and the base with what is fixed to it.
     frames: Mapping[str, Frame]
+    base_body: RigidBody = field(default_factory=RigidBody)
     gravity: Array = field(default_factory=lambda: np.array(GRAVITY))
 
     # Derived: the number of coordinates, whether some joints share one (mimic joints), and the
@@ -94,25 +116,62 @@ class RobotModel:
         def put(name: str, value: Any) -> None:
             object.__setattr__(self, name, value)
 
-        for item in dataclasses.fields(self):
-            value = getattr(self, item.name, None)
-            if isinstance(value, np.ndarray):
-                value = value.copy()
-                value.setflags(write=False)
-                put(item.name, value)
+        _freeze(self)
         put("n", len(self.joint_names))
-        if self.n == 0:
-            raise ModelError(f"robot '{self.name}' has no movable joint")
+        self._check_structure()
+        put("frames", MappingProxyType(dict(self.frames)))
         put("coupled", len(self.link_names) != self.n or bool(np.any(self.ratio != 1.0)))
         put("block", pack(self, self.gravity))
         put("block_without_gravity", pack(self, np.zeros(3)))
-        losses = [self.viscous, self.coulomb, self.stiction, self.stribeck]
+        losses = [getattr(self, name) for name in FRICTION]
         put("friction_block", np.concatenate([[self.n, 0.0], *losses]))
         put("bound", {})
         put("frame_blocks", {link: frame_block(self, f) for link, f in self.frames.items()})
 
+    def _check_structure(self) -> None:
+        """Kernels follow parents and coordinates without looking: they must lead somewhere."""
+        if self.n == 0:
+            raise ModelError(f"robot '{self.name}' has no movable joint")
+        bodies = len(self.link_names)
+        shapes: list[tuple[tuple[int, ...], tuple[str, ...]]] = [
+            ((self.n,), (*PER_JOINT, *FRICTION)),
+            ((bodies,), ("parent", "prismatic", "coordinate", "ratio", "offset", "mass")),
+            ((bodies, 3), ("axis", "place", "com")),
+            ((bodies, 3, 3), ("rotation", "inertia")),
+            ((3,), ("gravity",)),
+        ]
+        for shape, names in shapes:
+            for name in names:
+                found = getattr(self, name).shape
+                if found != shape:
+                    raise ArgumentError(
+                        f"{name} must have shape {shape}, got {found}, for these {self.n} "
+                        f"joint_names and {bodies} link_names"
+                    )
+        if len(set(self.joint_names)) != self.n or len(set(self.link_names)) != bodies:
+            raise ArgumentError("joint_names and link_names must not repeat a name")
+        for name in ("axis", "rotation", "place", "ratio", "offset"):
+            if not np.isfinite(getattr(self, name)).all():
+                raise ArgumentError(f"{name} must be finite")
+        if not np.allclose(np.linalg.norm(self.axis, axis=1), 1.0, atol=1e-9):
+            raise ArgumentError("each axis must have length 1")
+        if not np.allclose(self.rotation @ np.swapaxes(self.rotation, 1, 2), np.eye(3), atol=1e-6):
+            raise ArgumentError("each rotation must be a rotation matrix")
+        if np.any(self.parent < -1) or np.any(self.parent >= np.arange(bodies)):
+            raise ArgumentError("each body's parent must be -1 or a row before it")
+        if np.any(self.coordinate < 0) or np.any(self.coordinate >= self.n):
+            raise ArgumentError(f"each body's coordinate must be 0 to {self.n - 1}")
+        if any(not -1 <= frame.body < bodies for frame in self.frames.values()):
+            raise ArgumentError("each frame's body must be -1 or a row")
+
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"bound": {}}  # bound kernels know addresses: they stay behind
+        # Bound kernels know addresses: they stay behind.
+        return self.__dict__ | {"bound": {}, "frames": dict(self.frames)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        _freeze(self)
+        object.__setattr__(self, "frames", MappingProxyType(state["frames"]))
 
     def body(self, i: int) -> RigidBody:
         """Body i, in its own frame."""
@@ -122,7 +181,7 @@ class RobotModel:
         """Where a link's frame sits: on which body, how turned, where."""
         try:
             return self.frames[link]
-        except KeyError:
+        except (KeyError, TypeError):
             known = ", ".join(self.frames)
             raise ArgumentError(
                 f"robot '{self.name}' has no link '{link}'; it has {known}"
@@ -147,10 +206,12 @@ class RobotModel:
         """
         from .checks import check_model  # here, because the checks read models
 
-        fields = {item.name for item in dataclasses.fields(self) if item.init}
+        known = [item.name for item in dataclasses.fields(self) if item.init]
         for name, value in changes.items():
-            if name not in fields:
-                raise ArgumentError(f"'{name}' is no property of a robot; use one of {fields}")
+            if name not in known:
+                raise ArgumentError(
+                    f"'{name}' is no property of a robot; these are: payload, {', '.join(known)}"
+                )
             current = getattr(self, name)
             if isinstance(current, np.ndarray):
                 try:
@@ -160,32 +221,41 @@ class RobotModel:
                         f"{name} must have shape {current.shape}, got {value!r}"
                     ) from None
                 changes[name] = value
+        if "continuous" not in changes and ("q_min" in changes or "q_max" in changes):
+            limits = (changes.get(k, getattr(self, k)) for k in ("q_min", "q_max"))
+            changes["continuous"] = self.continuous & np.all([np.isinf(x) for x in limits], axis=0)
         if "coulomb" in changes and "stiction" not in changes:
             # What breaks loose at the onset of motion stays as much above sliding friction.
             changes["stiction"] = changes["coulomb"] + self.stiction - self.coulomb
         if payload is not None:
-            mass, com, inertia = (
-                np.array(changes.get(k, getattr(self, k))) for k in ("mass", "com", "inertia")
-            )
-            frame = self.frame(payload.link)
-            if frame.body < 0:
-                raise ArgumentError(
-                    f"a payload on '{payload.link}' would not move: it is the base"
-                )
-            held = RigidBody(
-                float(payload.mass),
-                np.asarray(payload.com, dtype=float),
-                np.zeros((3, 3))
-                if payload.inertia is None
-                else np.asarray(payload.inertia, float),
-            ).seen_from(frame.rotation, frame.place)
-            i = frame.body
-            joined = RigidBody(float(mass[i]), com[i], inertia[i]) + held
-            mass[i], com[i], inertia[i] = joined.mass, joined.com, joined.inertia
-            changes.update(mass=mass, com=com, inertia=inertia)
+            changes.update(self._with_payload(payload, changes))
         changed = dataclasses.replace(self, **changes)
         check_model(changed)
         return changed
+
+    def _with_payload(self, payload: Payload, changes: Mapping[str, Any]) -> dict[str, Array]:
+        """Masses, centres of mass and inertias with something held by a link."""
+        if not isinstance(payload, Payload):
+            raise ArgumentError(f"payload must be a Payload, got {payload!r}")
+        frame = self.frame(payload.link)
+        if frame.body < 0:
+            raise ArgumentError(f"a payload on '{payload.link}' would not move: it is the base")
+        mass, com, inertia = (
+            np.array(changes.get(name, getattr(self, name))) for name in ("mass", "com", "inertia")
+        )
+        held = RigidBody(
+            float(as_numbers("mass of the payload", payload.mass)),
+            as_vector("com of the payload", payload.com),
+            as_inertia("inertia of the payload", payload.inertia),
+        )
+        if held.mass < 0.0 or np.linalg.eigvalsh(held.inertia)[0] < 0.0:
+            raise ArgumentError(f"mass and inertia of the payload must not be negative: {payload}")
+        i = frame.body
+        joined = RigidBody(float(mass[i]), com[i], inertia[i]) + held.seen_from(
+            frame.rotation, frame.place
+        )
+        mass[i], com[i], inertia[i] = joined.mass, joined.com, joined.inertia
+        return {"mass": mass, "com": com, "inertia": inertia}
 
     def __repr__(self) -> str:
         return f"<RobotModel '{self.name}': {self.n} joints, {self.mass.sum():.3g} kg moving>"
