@@ -14,7 +14,14 @@ __version__ = "0.1.0"
 
 # Public name -> the module that has it.
 _HOME = {
-    "errors": ["RobodynError", "ArgumentError", "ModelError", "ModelWarning", "UrdfError"],
+    "errors": [
+        "RobodynError",
+        "ArgumentError",
+        "ModelError",
+        "ModelWarning",
+        "ResourceError",
+        "UrdfError",
+    ],
     "resources": ["share_path"],
     "model.robot": ["RobotModel", "Payload", "Frame"],
     "model.urdf": ["load_urdf"],
@@ -92,6 +99,7 @@ if TYPE_CHECKING:  # the same for type checkers; a test keeps both lists alike
     from .errors import ArgumentError as ArgumentError
     from .errors import ModelError as ModelError
     from .errors import ModelWarning as ModelWarning
+    from .errors import ResourceError as ResourceError
     from .errors import RobodynError as RobodynError
     from .errors import UrdfError as UrdfError
     from .model import robots as robots

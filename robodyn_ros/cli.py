@@ -12,6 +12,7 @@ import numpy as np
 import typer
 from rich import box
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from . import __version__
@@ -19,6 +20,7 @@ from .errors import ArgumentError, ModelWarning, RobodynError
 from .model import robots, table
 from .model.robot import RobotModel
 from .model.urdf import load_urdf
+from .model.urdf_writer import to_urdf
 
 BUILT_IN = ("lwr_iii", "kuka_lwr4", "stanford", "planar_2r", "rx90", "puma_4dof")
 
@@ -39,10 +41,13 @@ def load_robot(
     strict: bool = False,
 ) -> RobotModel:
     """One of the built-in arms by name, or a URDF by path."""
+    description = robot
     if robot in BUILT_IN and not Path(robot).exists():
         model: RobotModel = getattr(robots, robot)()
-        return model
-    return load_urdf(robot, root=root, tip=tip, lock=lock, strict=strict)
+        if not (root or tip or lock or strict):
+            return model
+        description = to_urdf(model)
+    return load_urdf(description, root=root, tip=tip, lock=lock, strict=strict)
 
 
 def parse_lock(items: list[str]) -> dict[str, float]:
@@ -97,6 +102,7 @@ def info(
             "links": list(model.link_names),
             "mass": dict(zip(model.link_names, model.mass.tolist(), strict=True)),
             "moving_mass": float(model.mass.sum()),
+            "total_mass": float(model.mass.sum() + model.base_body.mass),
             "stretched_out": {"q": q.tolist(), "gravity_torque": torque.tolist()},
         }
         for key in ("q_min", "q_max", "qd_max", "tau_max", "rotor_inertia", "viscous", "coulomb"):
@@ -104,19 +110,14 @@ def info(
             facts[key] = [x if np.isfinite(x) else None for x in values.tolist()]
         print(json.dumps(facts, indent=2))
         return
-    view = Table(title=table.summary(model), title_justify="left", box=box.SIMPLE_HEAD)
-    for heading in table.HEADINGS:
-        view.add_column(heading, no_wrap=True)
-    for row in table.rows(model):
-        view.add_row(*row)
-    console.print(view)
+    print(table.text(model))
     heavy = Table(title="gravity torque, stretched out", title_justify="left", box=box.SIMPLE_HEAD)
     for heading in ("joint", "q", "torque", "share of the effort limit"):
         heavy.add_column(heading, justify="left" if heading == "joint" else "right")
     for k, joint in enumerate(model.joint_names):
         share = abs(torque[k]) / model.tau_max[k]
         heavy.add_row(
-            joint,
+            escape(joint),
             f"{q[k]:.3f}",
             f"{torque[k]:.3f}",
             f"{share:.0%}" if np.isfinite(model.tau_max[k]) else "no limit",
@@ -134,10 +135,15 @@ def tour(
     walk(load_robot(robot), console)
 
 
+def complain(kind: str, message: object) -> None:
+    """One line, whatever a stranger's file is called."""
+    complaints.print(kind, escape(str(message)), highlight=False, soft_wrap=True)
+
+
 def show_warning(message: Any, category: Any, *_: Any) -> None:
     """What is odd about a robot, in one line."""
     if issubclass(category, ModelWarning):
-        complaints.print(f"[yellow]warning:[/] {message}", highlight=False)
+        complain("[yellow]warning:[/]", message)
 
 
 def main() -> None:
@@ -146,7 +152,7 @@ def main() -> None:
     try:
         app()
     except RobodynError as error:
-        complaints.print(f"[red]error:[/] {error}", highlight=False)
+        complain("[red]error:[/]", error)
         sys.exit(1)
 
 

@@ -88,7 +88,7 @@ def walk(model: rd.RobotModel, console: Console) -> None:
     for heading in ("difference", "time"):
         view.add_column(heading, justify="right")
     for name, identity, call, left, right in stops:
-        difference = np.abs(left - right).max() / np.abs(right).max()
+        difference = np.abs(left - right).max() / max(np.abs(right).max(), 1.0)
         view.add_row(name, identity, f"{difference:.0e}", f"{_microseconds(call):.2f} µs")
     console.print(view)
 

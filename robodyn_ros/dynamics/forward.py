@@ -280,19 +280,21 @@ def forward_dynamics(
     tau: ArrayLike,
     *,
     friction: bool = False,
+    friction_width: float = 0.0,
     external: dict[str, Any] | None = None,
     method: str = "articulated",
     threads: int = 1,
 ) -> Array:
     """Joint accelerations [rad/s^2 or m/s^2]: M(q)^-1 (tau - c(q, qd) - g(q)).
 
+    `friction_width` smooths the step of friction at rest, as in `friction_torque`.
     `external` is as in `inverse_dynamics`. `method` is 'articulated' (O(N), the more accurate) or
     'mass_matrix' (Cholesky), which robots with mimic joints always take.
     """
     if method not in ("articulated", "mass_matrix"):
         raise ArgumentError(f"method must be 'articulated' or 'mass_matrix', got {method!r}")
     if friction:
-        tau = states_of(model, "tau", tau) - friction_torque(model, qd)
+        tau = states_of(model, "tau", tau) - friction_torque(model, qd, width=friction_width)
     if external:
         tau = states_of(model, "tau", tau) + external_torque(model, q, external)
     if model.coupled or method == "mass_matrix":

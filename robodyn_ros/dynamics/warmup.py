@@ -17,12 +17,15 @@ from .ne_star import ne_star
 from .newton_euler import gravity_torque, inverse_dynamics
 
 
-def warmup(model: RobotModel) -> None:
+def warmup(model: RobotModel, *, threads: int = 1) -> None:
     """Make the first call of every function as fast as the next.
 
     The first time on a machine this compiles for some seconds; afterwards it takes less than one.
+    Kernels that share a batch among threads are compiled only if `threads` says so.
     """
     q = np.zeros(model.n)
+    if threads > 1:
+        _compile_for_threads(model, threads)
     inverse_dynamics(model, q, q, q)
     gravity_torque(model, q)
     ne_star(model, q, q, q, q)
@@ -37,3 +40,15 @@ def warmup(model: RobotModel) -> None:
     forward_kinematics(model, q, link)
     jacobian(model, q, link)
     jacobian_rate_product(model, q, q, link)
+
+
+def _compile_for_threads(model: RobotModel, threads: int) -> None:
+    q = np.zeros((64 * threads, model.n))
+    inverse_dynamics(model, q, q, q, threads=threads)
+    gravity_torque(model, q, threads=threads)
+    ne_star(model, q, q, q, q, threads=threads)
+    equations_of_motion(model, q, q, threads=threads)
+    momentum_terms(model, q, q, threads=threads)
+    mass_matrix(model, q, threads=threads)
+    forward_dynamics(model, q, q, q, threads=threads)
+    force_rate(model, q, q, q, q, threads=threads)

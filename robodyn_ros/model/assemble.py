@@ -43,6 +43,7 @@ def assemble(
     rows: Sequence[JointRow],
     frames: Mapping[str, Frame] | None = None,
     base: str = "base_link",
+    base_body: RigidBody | None = None,
     gravity: Sequence[float] | Array = GRAVITY,
 ) -> RobotModel:
     """The RobotModel of these rows. `frames` are further named frames beside the links' own."""
@@ -92,5 +93,6 @@ def assemble(
         com=np.array([row.body.com for row in rows], dtype=float),
         inertia=np.array([row.body.inertia for row in rows], dtype=float),
         frames=all_frames,
+        base_body=base_body or RigidBody(),
         gravity=np.array(gravity, dtype=float),
     )

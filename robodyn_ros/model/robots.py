@@ -122,7 +122,8 @@ def kuka_lwr4() -> RobotModel:
                 **_lwr_drive(i),
             )
         )
-    model = assemble("kuka_lwr4", rows)
+    base = RigidBody(2.0, np.array([0.0, 0.0, 0.055]), np.diag([3.817, 3.817, 3.6]) / 1000.0)
+    model = assemble("kuka_lwr4", rows, base_body=base)
     check_model(model)
     return model
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from .robot import RobotModel
 
 HEADINGS = ("joint", "link", "parent", "type", "range", "effort", "speed", "rotor", "mass")
 
 
 def summary(model: RobotModel) -> str:
-    gravity = np.array2string(model.gravity, precision=3)
-    mass = model.mass.sum()
-    return f"{model.name}: {model.n} joints, {mass:.3f} kg moving, gravity {gravity} m/s^2"
+    gravity = " ".join(f"{x:g}" for x in model.gravity)
+    moving = model.mass.sum()
+    masses = f"{moving:.3f} kg moving of {moving + model.base_body.mass:.3f} kg"
+    return f"{model.name}: {model.n} joints, {masses}, gravity ({gravity}) m/s^2"
 
 
 def rows(model: RobotModel) -> list[tuple[str, ...]]:

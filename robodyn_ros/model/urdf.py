@@ -59,7 +59,7 @@ def load_urdf(
     bodies = _Bodies(plan)
     rotors = _rotors(plan, rotor_inertias(document), rotor_inertia)
     rows = _rows(plan, bodies, rotors)
-    model = assemble(tree.name, rows, bodies.frames, base=root, gravity=_gravity(gravity))
+    model = assemble(tree.name, rows, bodies.frames, root, bodies.base, _gravity(gravity))
     for sentence in document.oddities + bodies.negative_masses():
         if strict:
             raise UrdfError(sentence)
@@ -75,6 +75,7 @@ class _Bodies:
         self.tree = plan.tree
         self.rows = {name: row for row, name in enumerate(plan.moving)}
         self.body = [RigidBody() for _ in self.rows]
+        self.base = RigidBody()
         self.parent: list[int] = []
         self.pose: list[tuple[Array, Array]] = []  # in the parent body's frame, at position 0
         self.frames: dict[str, Frame] = {}
@@ -120,6 +121,8 @@ class _Bodies:
         if frame.body >= 0:
             part = self.tree.links[link].seen_from(frame.rotation, frame.place)
             self.body[frame.body] = self.body[frame.body] + part
+        else:
+            self.base += self.tree.links[link].seen_from(frame.rotation, frame.place)
 
 
 def unit_axis(joint: Joint) -> Array:

@@ -7,9 +7,10 @@ import xml.etree.ElementTree as ET
 
 import numpy as np
 
-from .rigid_body import Array
+from .rigid_body import Array, RigidBody
 from .robot import RobotModel
 
+FAR = 1e6  # [rad or m], in place of a limit that is none: URDF wants a number
 COLOURS = {"light": "0.85 0.87 0.9 1", "dark": "0.25 0.3 0.36 1"}
 
 
@@ -17,18 +18,21 @@ def to_urdf(model: RobotModel, *, radius: float = 0.05) -> str:
     """The robot as URDF text: joints, inertias, limits, friction and rotor inertias.
 
     Each link is drawn as a sphere [m] at its joint and cylinders to the joints it carries. Rotor
-    inertias are given the way Drake reads them, as a transmission with gear ratio 1.
+    inertias are given the way Drake reads them, as a transmission with gear ratio 1. URDF has no
+    place for stiction and its fading: they are left out.
     """
     robot = ET.Element("robot", name=model.name, attrib={"xmlns:drake": "http://drake.mit.edu"})
     for name, rgba in COLOURS.items():
         ET.SubElement(ET.SubElement(robot, "material", name=name), "color", rgba=rgba)
     on_base = [name for name, frame in model.frames.items() if frame.body < 0]
     base = on_base[0]
-    ends = _reach(model, -1)
-    _add_shapes(ET.SubElement(robot, "link", name=base), ends, radius, "dark")
+    foot = ET.SubElement(robot, "link", name=base)
+    if model.base_body.mass > 0.0:
+        _add_inertial(foot, model.base_body)
+    _add_shapes(foot, _reach(model, -1), radius, "dark")
     for i, name in enumerate(model.link_names):
         link = ET.SubElement(robot, "link", name=name)
-        _add_inertial(link, model, i)
+        _add_inertial(link, model.body(i))
         _add_shapes(link, _reach(model, i), radius, "dark" if i % 2 else "light")
     for name, frame in model.frames.items():
         if name == base or name in model.link_names:
@@ -53,7 +57,8 @@ def _add_joint(robot: ET.Element, model: RobotModel, i: int, base: str) -> None:
     name = model.body_joint_names[i]
     follows = name != model.joint_names[k]
     kind = "prismatic" if model.prismatic[i] else "revolute"
-    if kind == "revolute" and (model.continuous[k] or not np.isfinite(model.q_max[k])):
+    low, high = float(model.q_min[k]), float(model.q_max[k])
+    if kind == "revolute" and (model.continuous[k] or (np.isinf(low) and np.isinf(high))):
         kind = "continuous"
     joint = ET.SubElement(robot, "joint", name=name, type=kind)
     _add_origin(joint, model.rotation[i], model.place[i])
@@ -64,7 +69,7 @@ def _add_joint(robot: ET.Element, model: RobotModel, i: int, base: str) -> None:
     ET.SubElement(joint, "axis", xyz=_numbers(model.axis[i]))
     limit = {}
     if kind != "continuous":
-        low, high = float(model.q_min[k]), float(model.q_max[k])
+        low, high = max(low, -FAR), min(high, FAR)
         if follows:
             low, high = sorted(model.ratio[i] * x + model.offset[i] for x in (low, high))
         limit = {"lower": _number(low), "upper": _number(high)}
@@ -86,12 +91,12 @@ def _add_joint(robot: ET.Element, model: RobotModel, i: int, base: str) -> None:
         ET.SubElement(joint, "dynamics", damping=damping, friction=friction)
 
 
-def _add_inertial(link: ET.Element, model: RobotModel, i: int) -> None:
+def _add_inertial(link: ET.Element, body: RigidBody) -> None:
     inertial = ET.SubElement(link, "inertial")
-    ET.SubElement(inertial, "origin", xyz=_numbers(model.com[i]), rpy="0 0 0")
-    ET.SubElement(inertial, "mass", value=_number(model.mass[i]))
+    ET.SubElement(inertial, "origin", xyz=_numbers(body.com), rpy="0 0 0")
+    ET.SubElement(inertial, "mass", value=_number(body.mass))
     keys = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
-    values = model.inertia[i][np.triu_indices(3)]
+    values = body.inertia[np.triu_indices(3)]
     inertia = {key: _number(v) for key, v in zip(keys, values, strict=True)}
     ET.SubElement(inertial, "inertia", attrib=inertia)
 
