@@ -166,6 +166,6 @@ def momentum_terms_by_sweeps(
     still = np.zeros(model.n)
     p = ne_star(model, q, still, still, qd, gravity=False)
     g = ne_star(model, q, still, still, still)
-    columns = [ne_star(model, q, qd, e, still, gravity=False) for e in np.eye(model.n)]
-    ctqd = np.stack([np.sum(qd * column, axis=-1) for column in columns], axis=-1)
+    columns = np.array([ne_star(model, q, qd, e, still, gravity=False) for e in np.eye(model.n)])
+    ctqd = np.einsum("j...i,...i->...j", columns, qd)
     return p, finite(model, ctqd, q=q, qd=qd), g

@@ -26,7 +26,7 @@ def check_model(
     for i, link in enumerate(model.link_names):
         odd = _check_body(model.body(i), f"link '{link}' (with all that is fixed to it)", error)
         if odd and strict:
-            raise error(odd + "; correct its <inertia> or load without strict=True")
+            raise error(odd + "; correct its inertia or load without strict=True")
         if odd:
             warnings.warn(odd, ModelWarning, stacklevel=3)
     for k in range(model.n):
@@ -49,7 +49,7 @@ def _check_body(body: RigidBody, what: str, error: type[ModelError]) -> str:
     if moments[0] < -slack:
         raise error(
             f"{what} has principal moments {_list(moments)} kg m^2 about its centre of mass; "
-            "none may be negative: correct its <inertia>"
+            "none may be negative: correct its inertia"
         )
     if moments[0] + moments[1] < moments[2] - slack:
         return (
