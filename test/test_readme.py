@@ -23,6 +23,8 @@ COMMANDS = [
 
 def run(*command, **options):
     environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS"):  # as if not started by make itself
+        environment.pop(name, None)
     return subprocess.run(
         command,
         cwd=ROOT,

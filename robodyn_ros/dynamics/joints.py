@@ -42,19 +42,19 @@ def sine_cosine(x):
 @inline
 def set_sines(a, x, count):
     """Sines and cosines of the `count` angles at a[x], stored behind them. Returns 0, or NaN."""
-    bad, largest = 0.0, 0.0
+    large, endless = 0, 0
     for i in range(count):
-        bad += 0.0 * a[x + i]
-        largest = max(largest, abs(a[x + i]))
-    for i in range(count):
-        s, c = sine_cosine(a[x + i])
+        angle = a[x + i]
+        large += not abs(angle) <= LARGE_ANGLE
+        endless += not abs(angle) < np.inf
+        s, c = sine_cosine(angle)
         a[x + count + i] = s
         a[x + count + count + i] = c
-    if largest > LARGE_ANGLE:
+    if large > 0:
         for i in range(count):
             a[x + count + i] = math.sin(a[x + i])
             a[x + count + count + i] = math.cos(a[x + i])
-    return bad
+    return 0.0 if endless == 0 else np.nan
 
 
 @inline

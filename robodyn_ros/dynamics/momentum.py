@@ -93,18 +93,16 @@ def _momentum_terms(block, q, qd, p, ctqd, g):
                 w = add_z(w, xd)
             else:
                 v = add_z(v, xd)
-            mc = load3(block, b + at.MOMENT)
-            P = add(scale(block[b + at.MASS], v), cross(w, mc))
-            L = add(symvec(load6(block, b + at.INERTIA), w), cross(mc, v))
-
             store9(block, b + R_, R)
             store3(block, b + w_, w)
             store3(block, b + v_, v)
             store3(block, b + a_, a)
-            store3(block, b + P_, P)
-            store3(block, b + L_, L)
-            store3(block, b + mc_, mc)
+            if block[b + at.BRANCHES] != 0.0:
+                store3(block, b + P_, ZERO)
+                store3(block, b + L_, ZERO)
+                store3(block, b + mc_, ZERO)
 
+        # What the next row carries is handed on in P, L and mc; what other rows carry, in memory.
         P, L, mc = ZERO, ZERO, ZERO
         for j in range(bodies):
             b = base + (bodies - j) * at.ROW
@@ -112,11 +110,13 @@ def _momentum_terms(block, q, qd, p, ctqd, g):
             k = s + index(block[b + at.COORDINATE])
             ratio, m = block[b + at.RATIO], block[b + at.MASS_BEYOND]
             w, v, a = load3(block, b + w_), load3(block, b + v_), load3(block, b + a_)
-            P, L, mc = (
-                add(P, load3(block, b + P_)),
-                add(L, load3(block, b + L_)),
-                add(mc, load3(block, b + mc_)),
-            )
+            if block[b + at.BRANCHES] != 0.0:
+                P, L = add(P, load3(block, b + P_)), add(L, load3(block, b + L_))
+                mc = add(mc, load3(block, b + mc_))
+            own = load3(block, b + at.MOMENT)
+            P = add(P, add(scale(block[b + at.MASS], v), cross(w, own)))
+            L = add(L, add(symvec(load6(block, b + at.INERTIA), w), cross(own, v)))
+            mc = add(mc, own)
             if block[b + at.PRISMATIC] == 0.0:
                 p[k] += ratio * L[2]
                 ctqd[k] += ratio * (w[1] * L[0] - w[0] * L[1] + v[1] * P[0] - v[0] * P[1])

@@ -43,8 +43,9 @@ MASS = U(17)
 MOMENT = U(18)  # mc (3): mass times centre of mass
 INERTIA = U(21)  # J (6): about the frame's origin: xx, xy, xz, yy, yz, zz
 MASS_BEYOND = U(27)  # mass of this body and of all it carries
+BRANCHES = U(28)  # 1 if it carries more than the body in the next row
 # Row: work space. It follows what every sweep reads, so that both share their cache lines.
-WORK = U(28)
+WORK = U(29)
 # Row: what only NE* and C* read
 CENTRE = U(127)  # c (3): centre of mass
 INERTIA_C = U(130)  # I_c (6): about the centre of mass
@@ -132,6 +133,7 @@ def pack(model: RobotModel, gravity: npt.NDArray[np.float64]) -> npt.NDArray[np.
         put(MOMENT, *(model.mass[i] * com))
         put(INERTIA, *six(inertia_com + steiner(model.mass[i], com)))
         put(MASS_BEYOND, beyond[i])
+        put(BRANCHES, np.any(np.flatnonzero(model.parent == i) != i + 1))
         put(CENTRE, *com)
         put(INERTIA_C, *six(inertia_com))
     return block

@@ -54,8 +54,8 @@ REFUSED = {
     "no inertia": (re.sub("<inertia .*?/>", "", PAIR_TEXT), {}, "'a'", "add it"),
     "inertia lacks iyz": (swapped(' iyz="0.0015"', ""), {}, "'a'", 'add iyz="…"'),
     "inertia that is nan": (swapped('ixx="0.02"', 'ixx="nan"'), {}, "'a'", "correct it"),
-    "negative moment": (swapped('ixx="0.02"', 'ixx="-1"'), {}, "'a'", "correct its <inertia>"),
-    "indefinite by ixy": (swapped('ixy="0.001"', 'ixy="1"'), {}, "'a'", "correct its <inertia>"),
+    "negative moment": (swapped('ixx="0.02"', 'ixx="-1"'), {}, "'a'", "correct its inertia"),
+    "indefinite by ixy": (swapped('ixy="0.001"', 'ixy="1"'), {}, "'a'", "correct its inertia"),
     "massless moving link": (
         robot(*PAIR, bare("b"), joint("j2", "a", "b")), {}, "'j2'", "lock the joint"
     ),
