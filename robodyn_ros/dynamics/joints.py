@@ -1,8 +1,8 @@
 """Joint positions with their sines and cosines, and the frames they lead to: where sweeps begin.
 
 Sines and cosines are computed by polynomials for all joints in one loop without branches, which
-the compiler turns into vector instructions. The result is within 2 units in the last place;
-angles beyond 1e5 rad, whose reduction to a quarter turn would lose digits, go to the library.
+the compiler turns into vector instructions. The result is within 1.6 units in the last place up to
+1000 rad and within 2.5 up to 1e5; angles beyond that, whose reduction to a quarter turn would lose digits, go to the library.
 """
 
 import math

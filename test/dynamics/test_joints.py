@@ -14,8 +14,10 @@ def table(x, s, c):
         s[i], c[i] = sine_cosine(x[i])
 
 
-@pytest.mark.parametrize("reach", [1.0, 10.0, 1e3, LARGE_ANGLE])
-def test_within_two_units_in_the_last_place(reach):
+@pytest.mark.parametrize(
+    ("reach", "units"), [(1.0, 1.6), (10.0, 1.6), (1e3, 1.6), (LARGE_ANGLE, 2.5)]
+)
+def test_within_few_units_in_the_last_place(reach, units):
     x = np.random.default_rng(1).uniform(-reach, reach, 200_000)
     s, c = np.empty_like(x), np.empty_like(x)
     table(x, s, c)
@@ -26,7 +28,7 @@ def test_within_two_units_in_the_last_place(reach):
         unit = np.spacing(np.abs(exact.astype(np.float64)))
         # Near a zero the unit shrinks without limit; there the absolute error counts.
         error = np.abs(found - exact) / np.maximum(unit, np.finfo(float).eps / 4.0)
-        assert error.max() < 2.0
+        assert error.max() < units
 
 
 def test_quarter_turns():
