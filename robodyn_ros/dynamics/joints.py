@@ -2,7 +2,8 @@
 
 Sines and cosines are computed by polynomials for all joints in one loop without branches, which
 the compiler turns into vector instructions. The result is within 1.6 units in the last place up to
-1000 rad and within 2.5 up to 1e5; angles beyond that, whose reduction to a quarter turn would lose digits, go to the library.
+1000 rad and within 2.5 up to 1e5; angles beyond that, whose reduction to a quarter turn would lose
+digits, go to the library.
 """
 
 import math
