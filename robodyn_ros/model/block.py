@@ -133,7 +133,7 @@ def pack(model: RobotModel, gravity: npt.NDArray[np.float64]) -> npt.NDArray[np.
         put(MOMENT, *(model.mass[i] * com))
         put(INERTIA, *six(inertia_com + steiner(model.mass[i], com)))
         put(MASS_BEYOND, beyond[i])
-        put(BRANCHES, np.any(np.flatnonzero(model.parent == i) != i + 1))
+        put(BRANCHES, float(np.any(np.flatnonzero(model.parent == i) != i + 1)))
         put(CENTRE, *com)
         put(INERTIA_C, *six(inertia_com))
     return block

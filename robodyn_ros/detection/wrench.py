@@ -1,0 +1,110 @@
+"""What acts on a link, from the residual: J^T W = r."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ..dynamics.call import checked
+from ..dynamics.kinematics import forward_kinematics, jacobian
+from ..errors import ArgumentError
+from ..model.robot import RobotModel
+
+Array = npt.NDArray[np.float64]
+
+DAMPING = 1e-4  # relative: directions that move no joint by more than this stay out of a wrench
+
+
+def carrying_joints(model: RobotModel, link: str) -> npt.NDArray[np.bool_]:
+    """Which coordinates move a link: only these can feel what touches it."""
+    moves = np.zeros(model.n, dtype=bool)
+    row = model.frame(link).body
+    while row >= 0:
+        moves[model.coordinate[row]] = True
+        row = int(model.parent[row])
+    return moves
+
+
+def external_wrench(
+    model: RobotModel,
+    q: npt.ArrayLike,
+    r: npt.ArrayLike,
+    link: str,
+    point: npt.ArrayLike = (0.0, 0.0, 0.0),
+    *,
+    force_only: bool | None = None,
+    weights: npt.ArrayLike | None = None,
+) -> Array:
+    """Force [N] and torque [N m] on a known link at a point of it (link's frame), base's axes, (6,).
+
+    force_only: a contact pushes and does not twist; by default so for links that fewer than six
+    joints move, whose residual could not tell a torque anyway. weights: how far each joint's
+    residual is to be trusted, say 1 / threshold. What no joint feels cannot be told and is 0.
+    """
+    q, r = checked(model, q=q, r=r)
+    moves = carrying_joints(model, link)
+    if not moves.any():
+        raise ArgumentError(f"link '{link}' is fixed to the base: no joint feels what touches it")
+    only = int(moves.sum()) < 6 if force_only is None else force_only
+    J = jacobian(model, q, link, point)
+    A = (J[:3] if only else J).T[moves]
+    b = r[moves]
+    if weights is not None:
+        w = np.broadcast_to(np.asarray(weights, dtype=np.float64), (model.n,))[moves]
+        A, b = A * w[:, None], b * w
+    found = np.linalg.lstsq(A, b, rcond=DAMPING)[0]
+    return np.concatenate([found, np.zeros(6 - found.size)])
+
+
+@dataclass(frozen=True, eq=False)
+class ContactPoint:
+    """A force and the line on which it acts."""
+
+    force: Array  # [N], base's axes
+    point: Array  # [m], base's axes: the point of the line nearest to the link's axis
+    twist: float  # [N m], torque about the force's own line, which no push has
+
+
+def contact_point(
+    model: RobotModel, q: npt.ArrayLike, r: npt.ArrayLike, link: str
+) -> ContactPoint | None:
+    """The force on a link and where it acts, if the residual determines both; else None.
+
+    Six joints must move the link, away from singular postures. The line of action follows from
+    force and torque; the point given is the one nearest to the line from the link's origin to
+    what it carries.
+    """
+    q, r = checked(model, q=q, r=r)
+    moves = carrying_joints(model, link)
+    J = jacobian(model, q, link)
+    if int(moves.sum()) < 6 or np.linalg.cond(J[:, moves]) > 1.0 / DAMPING:
+        return None
+    W = external_wrench(model, q, r, link, force_only=False)
+    force, torque = W[:3], W[3:]
+    size = float(np.linalg.norm(force))
+    if size == 0.0:
+        return None
+    origin = forward_kinematics(model, q, link)[:3, 3]
+    on_line = origin + np.cross(force, torque) / size**2
+    along = force / size
+    end = _far_end(model, q, link)
+    axis = end - origin
+    # The point of the line of action that is nearest to the link's axis
+    denominator = 1.0 - float(along @ axis) ** 2 / float(axis @ axis) if axis.any() else 0.0
+    shift = 0.0
+    if denominator > 1e-9:
+        unit = axis / np.linalg.norm(axis)
+        gap = origin - on_line
+        shift = float(along @ gap - (along @ unit) * (unit @ gap)) / denominator
+    return ContactPoint(force, on_line + shift * along, float(torque @ along))
+
+
+def _far_end(model: RobotModel, q: Array, link: str) -> Array:
+    """Where a link leads to: the next joint, or else its centre of mass."""
+    body = model.frame(link).body
+    children = np.flatnonzero(model.parent == body)
+    pose = forward_kinematics(model, q, model.link_names[body])
+    end = model.place[children[0]] if children.size else model.com[body]
+    return np.asarray(pose[:3, :3] @ end + pose[:3, 3])
