@@ -67,11 +67,8 @@ class CollisionDetector:
                 f"joint '{model.joint_names[k]}' has a collision threshold below its contact "
                 "threshold; swap them"
             )
-        for name, seconds in (
-            ("debounce", debounce),
-            ("release", release),
-            ("settling", settling),
-        ):
+        spans = {"debounce": debounce, "release": release, "settling": settling}
+        for name, seconds in spans.items():
             if not 0.0 <= seconds < math.inf:
                 raise ArgumentError(f"{name} must be finite and not negative [s], got {seconds!r}")
         if not 0.0 < hysteresis <= 1.0:
@@ -108,13 +105,12 @@ class CollisionDetector:
         if residual is None or not 0.0 < dt < math.inf:
             self.reset("the residual is not finite")
             return CollisionState(Level.UNKNOWN, reason=self._reason)
-        limits = [self._limit(level, qd, qdd) for level in (self.contact, self.collision)]
-        if limits[0] is None or limits[1] is None:
-            self.reset("the velocity is not finite")
-            return CollisionState(Level.UNKNOWN, reason=self._reason)
-        size = np.abs(residual)
-        for i, limit in enumerate(limits):
-            self._follow(i, size, limit, dt)
+        for i, level in enumerate((self.contact, self.collision)):
+            limit = self._limit(level, qd, qdd)
+            if limit is None:
+                self.reset("the velocity is not finite")
+                return CollisionState(Level.UNKNOWN, reason=self._reason)
+            self._follow(i, np.abs(residual), limit, dt)
         self._settled += dt
         if self._settled <= self.settling:
             return CollisionState(Level.UNKNOWN, reason=self._reason)

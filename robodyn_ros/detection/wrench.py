@@ -37,7 +37,7 @@ def external_wrench(
     force_only: bool | None = None,
     weights: npt.ArrayLike | None = None,
 ) -> Array:
-    """Force [N] and torque [N m] on a known link at a point of it (link's frame), base's axes, (6,).
+    """(6,): force [N] and torque [N m] on a known link, at a point of its frame, base's axes.
 
     force_only: a contact pushes and does not twist; by default so for links that fewer than six
     joints move, whose residual could not tell a torque anyway. weights: how far each joint's
