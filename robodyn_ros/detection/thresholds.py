@@ -1,9 +1,10 @@
 """How large a residual may be before something is said to touch the arm.
 
-    threshold = base + per_velocity |qd| + per_acceleration |qdd|
+    threshold = base + in_motion tanh(|qd| / speed) + per_velocity |qd| + per_acceleration |qdd|
 
-per joint. What a model gets wrong grows with speed (friction) and acceleration (inertia), so a
-threshold that follows them can be lower at rest than a fixed one that stays quiet in motion.
+per joint. What a model gets wrong sets in with motion (dry friction), grows with speed (viscous
+friction) and with acceleration (inertia), so a threshold that follows them can be far lower at
+rest than a fixed one that stays quiet in motion.
 """
 
 from __future__ import annotations
@@ -20,25 +21,31 @@ from ..errors import ArgumentError
 
 Array = npt.NDArray[np.float64]
 
+SPEED = 0.02  # [rad/s or m/s], from where on a joint counts as moving
+
 
 @dataclass(frozen=True, eq=False)
 class Thresholds:
-    """Thresholds [N m or N] of all joints, with their growth per velocity and acceleration."""
+    """Thresholds [N m or N] of all joints, and how they grow with motion."""
 
     base: Any
-    per_velocity: Any = 0.0
-    per_acceleration: Any = 0.0
+    in_motion: Any = 0.0  # [N m or N], added once a joint moves faster than `speed`
+    per_velocity: Any = 0.0  # [N m s/rad or N s/m]
+    per_acceleration: Any = 0.0  # [kg m^2 or kg]
+    speed: float = SPEED  # [rad/s or m/s]
     moving: bool = field(init=False)  # whether velocity or acceleration matter
 
     def __post_init__(self) -> None:
         base = _numbers("base", self.base)
         object.__setattr__(self, "base", base)
-        for name in ("per_velocity", "per_acceleration"):
+        if not 0.0 < self.speed < np.inf:
+            raise ArgumentError(f"speed must be positive and finite, got {self.speed!r}")
+        for name in ("in_motion", "per_velocity", "per_acceleration"):
             value = _numbers(name, getattr(self, name))
             if value.size not in (1, base.size):
                 raise ArgumentError(f"{name} must be one number or {base.size}, got {value.size}")
             object.__setattr__(self, name, np.broadcast_to(value, base.shape).copy())
-        moves = self.per_velocity.any() or self.per_acceleration.any()
+        moves = self.in_motion.any() or self.per_velocity.any() or self.per_acceleration.any()
         object.__setattr__(self, "moving", bool(moves))
 
     @property
@@ -49,7 +56,8 @@ class Thresholds:
         """The thresholds at these velocities and accelerations; (n,) or (T, n)."""
         limit = self.base
         if qd is not None and self.moving:
-            limit = limit + self.per_velocity * np.abs(qd)
+            rate = np.abs(qd)
+            limit = limit + self.in_motion * np.tanh(rate / self.speed) + self.per_velocity * rate
         if qdd is not None and self.moving:
             limit = limit + self.per_acceleration * np.abs(qdd)
         return np.asarray(limit)
@@ -57,7 +65,11 @@ class Thresholds:
     def scaled(self, factor: float) -> Thresholds:
         """All of it times a factor."""
         return Thresholds(
-            factor * self.base, factor * self.per_velocity, factor * self.per_acceleration
+            factor * self.base,
+            factor * self.in_motion,
+            factor * self.per_velocity,
+            factor * self.per_acceleration,
+            self.speed,
         )
 
 
@@ -81,6 +93,7 @@ def calibrate(
     times: Sequence[npt.ArrayLike] | None = None,
     alarms_per_hour: float = 0.0,
     margin: float = 1.2,
+    speed: float = SPEED,
 ) -> Thresholds:
     """The lowest thresholds that stay quiet on motion without contact.
 
@@ -92,7 +105,7 @@ def calibrate(
         raise ArgumentError(f"margin must be at least 1, got {margin!r}")
     r = np.vstack([np.abs(np.asarray(x, dtype=float)) for x in residuals])
     qd = np.vstack([np.abs(np.asarray(x, dtype=float)) for x in velocities])
-    features = [np.ones_like(r), qd]
+    features = [np.ones_like(r), np.tanh(qd / speed), qd]
     if accelerations is not None:
         features.append(np.vstack([np.abs(np.asarray(x, dtype=float)) for x in accelerations]))
     if r.shape != qd.shape or any(f.shape != r.shape for f in features):
@@ -109,7 +122,9 @@ def calibrate(
     for k in range(r.shape[1]):
         columns.append(_lowest_cover([f[:, k] for f in features], r[:, k], admitted))
     weights = margin * np.array(columns).T
-    return Thresholds(weights[0], weights[1], weights[2] if len(weights) > 2 else 0.0)
+    if len(features) < 4:
+        weights = np.vstack([weights, np.zeros(r.shape[1])])
+    return Thresholds(weights[0], weights[1], weights[2], weights[3], speed)
 
 
 def _lowest_cover(features: list[Array], r: Array, admitted: int) -> Array:
@@ -145,7 +160,7 @@ def _solve_cover(F: Array, r: Array) -> Array:
 
 
 def _best_vertex(A: Array, b: Array, cost: Array) -> Array:
-    """min cost . w with A w >= b, w >= 0, by trying all vertices: two or three unknowns."""
+    """min cost . w with A w >= b, w >= 0, by trying all vertices: there are few unknowns."""
     n = cost.size
     rows = np.vstack([A, np.eye(n)])
     sides = np.concatenate([b, np.zeros(n)])

@@ -1,0 +1,68 @@
+"""Which link is touched: what a joint does not carry, it does not feel.
+
+A force on a link loads the joints that carry it, and none beyond. So the touched link is carried
+by the outermost joint that feels anything, unless the force passes through that joint's axis: then
+physics keeps the answer back.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ..dynamics.call import checked
+from ..model.robot import RobotModel
+from .thresholds import as_thresholds
+
+
+@dataclass(frozen=True)
+class Isolation:
+    """The touched link, or None where physics does not allow an answer."""
+
+    link: str | None
+    confidence: float  # 0 to 1
+    reason: str = ""
+
+
+def isolate(
+    model: RobotModel, r: npt.ArrayLike, noise: npt.ArrayLike, *, clear: float = 2.0
+) -> Isolation:
+    """The link that a residual points to.
+
+    noise: how large each joint's residual can be without contact [N m or N], say a threshold. The
+    outermost joint must feel `clear` times that; the joints that feel something, and the touched
+    one among them, must lie on one branch.
+    """
+    (r,) = checked(model, r=r)
+    share = np.abs(r) / np.maximum(as_thresholds("noise", noise, model.n).base, 1e-12)
+    felt = [row for row in range(len(model.link_names)) if share[model.coordinate[row]] > 1.0]
+    if not felt:
+        return Isolation(None, 0.0, "no joint feels more than its noise")
+    outermost = felt[-1]
+    branch = set()
+    row = outermost
+    while row >= 0:
+        branch.add(row)
+        row = int(model.parent[row])
+    if not set(felt) <= branch:
+        return Isolation(None, 0.0, "joints on several branches feel something")
+    strength = float(share[model.coordinate[outermost]])
+    if strength < clear:
+        joint = model.body_joint_names[outermost]
+        reason = f"joint '{joint}' hardly feels it: the force may act on the link before"
+        return Isolation(None, 0.0, reason)
+    rows = range(outermost + 1, len(model.link_names))
+    beyond = [float(share[model.coordinate[i]]) for i in rows if _carries(model, outermost, i)]
+    quiet = max(beyond, default=0.0)
+    # How far what is felt stands out from what is not, as a share between 0 and 1
+    confidence = 1.0 - math.exp(-(strength - quiet) / clear)
+    return Isolation(model.link_names[outermost], max(confidence, 0.0))
+
+
+def _carries(model: RobotModel, row: int, other: int) -> bool:
+    while other > row:
+        other = int(model.parent[other])
+    return other == row

@@ -1,0 +1,184 @@
+"""The momentum residual: what it must converge to, how fast, and what must not disturb it."""
+
+import numpy as np
+import pytest
+from oracle import random_tree
+
+import robodyn_ros as rd
+from robodyn_ros.detection.observer import MomentumObserver, residual
+from robodyn_ros.simulation.rigid import RigidPlant
+
+DT = 1e-3
+
+
+def moving_arm(model, seed, **options):
+    random = np.random.default_rng(seed)
+    q, qd = random.uniform(-0.5, 0.5, (2, model.n))
+    options = {"friction": False, "stops": False, "saturate": False} | options
+    return RigidPlant(model, q, qd, **options)
+
+
+def run(plant, observer, steps, torque, dt=DT, model=None):
+    """Drive a plant and an observer; returns the log and the true outside torque."""
+    state = plant.state
+    log = {"t": [state.t], "q": [state.q], "qd": [state.qd], "tau": [state.tau]}
+    r, ext = [observer.update(state.q, state.qd, state.tau, dt)], [np.zeros(plant.model.n)]
+    for k in range(steps):
+        state = plant.step(torque(k, state), dt if np.isscalar(dt) else dt[k])
+        for key in log:
+            log[key].append(getattr(state, key))
+        r.append(observer.update(state.q, state.qd, state.tau, dt))
+        ext.append(state.tau_ext)
+    return {key: np.array(x) for key, x in log.items()}, np.array(r), np.array(ext)
+
+
+def sway(model):
+    """Gravity carried, and every joint kept in motion."""
+    phase = np.arange(model.n)
+    return lambda k, s: rd.gravity_torque(model, s.q) + 5.0 * np.sin(0.01 * k + phase)
+
+
+@pytest.mark.parametrize("name", ["lwr_iii", "kuka_lwr4", "stanford"])
+def test_stays_zero_without_contact_though_started_in_motion(name):
+    model = getattr(rd.robots, name)()
+    observer = MomentumObserver(model, 50.0)
+    _, r, _ = run(moving_arm(model, 1), observer, 400, sway(model))
+    assert np.abs(r).max() < 1e-3
+
+
+@pytest.mark.parametrize("gain", [10.0, 50.0, 200.0])
+def test_is_the_first_order_filter_of_what_acts_from_outside(gain):
+    """rdot = K (tau_ext - r), joint by joint, whatever the motion."""
+    model = rd.robots.lwr_iii()
+    plant, observer = moving_arm(model, 2), MomentumObserver(model, gain)
+    plant.push("link_6", (20.0, 10.0, -15.0), (0.0, 0.1, 0.02), duration=0.3, start=0.1)
+    _, r, ext = run(plant, observer, 600, sway(model))
+    expected = np.zeros_like(r)
+    for k in range(1, len(r)):
+        expected[k] = expected[k - 1] + (1 - np.exp(-gain * DT)) * (ext[k] - expected[k - 1])
+    np.testing.assert_allclose(r, expected, atol=5e-4 * np.abs(ext).max())
+
+
+def test_gains_are_per_joint_and_decoupled():
+    model = rd.robots.planar_2r()
+    plant = moving_arm(model, 3)
+    torque = np.array([3.0, 2.0])
+    observer = MomentumObserver(model, [20.0, 80.0])
+
+    def outside(k, s):
+        return rd.gravity_torque(model, s.q) + torque
+
+    # What is applied but not told to the observer comes from outside.
+    state = plant.state
+    observer.update(state.q, state.qd, state.tau, DT)
+    for k in range(100):
+        before = plant.state
+        state = plant.step(outside(k, before), DT)
+        r = observer.update(state.q, state.qd, state.tau - torque, DT)
+        expected = torque * (1.0 - np.exp(-np.array([20.0, 80.0]) * (k + 1) * DT))
+        np.testing.assert_allclose(r, expected, atol=2e-3)
+
+
+def test_error_falls_with_the_square_of_the_step():
+    model = rd.robots.lwr_iii()
+    errors = []
+    for dt in (4e-3, 2e-3, 1e-3):
+        plant, observer = moving_arm(model, 4), MomentumObserver(model, 50.0)
+        _, r, _ = run(
+            plant, observer, int(0.4 / dt), lambda k, s: rd.gravity_torque(model, s.q), dt
+        )
+        errors.append(np.abs(r).max())
+    assert 3.0 < errors[0] / errors[1] < 5.5
+    assert 3.0 < errors[1] / errors[2] < 5.5
+
+
+def test_irregular_steps_are_taken_for_what_they_are():
+    model = rd.robots.kuka_lwr4()
+    plant, observer = moving_arm(model, 5), MomentumObserver(model, 30.0)
+    random = np.random.default_rng(5)
+    state = plant.state
+    observer.update(state.q, state.qd, state.tau, DT)
+    for k in range(300):
+        dt = float(random.uniform(2e-4, 3e-3))
+        state = plant.step(sway(model)(k, state), dt)
+        r = observer.update(state.q, state.qd, state.tau, dt)
+        assert np.abs(r).max() < 2e-2
+
+
+def test_log_gives_what_the_observer_gave():
+    model = random_tree(3, bodies=5)
+    plant, observer = moving_arm(model, 6), MomentumObserver(model, 40.0)
+    plant.push(model.link_names[-1], (3.0, -2.0, 1.0), duration=1.0, start=0.05)
+    log, r, _ = run(plant, observer, 200, lambda k, s: rd.gravity_torque(model, s.q))
+    found = residual(model, log["t"], log["q"], log["qd"], log["tau"], 40.0)
+    np.testing.assert_allclose(found, r, atol=1e-9)
+
+
+def test_friction_is_taken_off_when_asked():
+    model = rd.robots.kuka_lwr4()
+    sharp = {"friction": True, "friction_width": 1e-3, "substeps": 8}
+    plant = moving_arm(model, 7, **sharp)
+    with_friction, without = MomentumObserver(model, 50.0, True), MomentumObserver(model, 50.0)
+    state = plant.state
+    for observer in (with_friction, without):
+        observer.update(state.q, state.qd, state.tau, DT)
+    for _ in range(30):  # before any joint comes to rest
+        torque = rd.gravity_torque(model, state.q) + rd.friction_torque(model, state.qd)
+        state = plant.step(torque, DT)
+        r, raw = (o.update(state.q, state.qd, state.tau, DT) for o in (with_friction, without))
+    assert np.abs(r).max() < 0.05 * np.abs(raw).max()
+
+
+def test_gravity_free_commands():
+    model = rd.robots.lwr_iii()
+    plant, observer = moving_arm(model, 8), MomentumObserver(model, 50.0, gravity_free=True)
+    state = plant.state
+    observer.update(state.q, state.qd, state.tau, DT)
+    for _ in range(200):
+        state = plant.step(rd.gravity_torque(model, state.q), DT)
+        r = observer.update(state.q, state.qd, np.zeros(model.n), DT)
+    assert np.abs(r).max() < 0.05
+
+
+def test_too_long_a_step_is_refused_and_names_the_joint():
+    model = rd.robots.planar_2r()
+    observer = MomentumObserver(model, [10.0, 200.0])
+    x = np.zeros(2)
+    observer.update(x, x, x, 0.005)
+    with pytest.raises(rd.ArgumentError, match=r"0\.0051.*joint_2"):
+        observer.update(x, x, x, 0.0051)
+    for dt in (0.0, -1.0, np.nan, np.inf, "long"):
+        with pytest.raises((rd.ArgumentError, TypeError)):
+            observer.update(x, x, x, dt)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, 1e308])
+@pytest.mark.parametrize("place", [1, 2])
+def test_a_bad_sample_raises_and_leaves_no_trace(bad, place):
+    model = rd.robots.planar_2r()
+    observer = MomentumObserver(model, 50.0)
+    good = [np.array([0.1, 0.2]), np.array([0.3, -0.1]), np.array([1.0, 2.0])]
+    observer.update(*good, DT)
+    before = observer.update(*good, DT)
+    broken = list(good)
+    broken[place] = np.array([0.0, bad])
+    if not (place == 2 and bad == 1e308):  # a finite torque, however large, is a torque
+        with pytest.raises(rd.ArgumentError):
+            observer.update(*broken, DT)
+        np.testing.assert_array_equal(observer.r, before)
+
+
+def test_reset_starts_anew():
+    model = rd.robots.planar_2r()
+    observer = MomentumObserver(model, 50.0)
+    x = np.array([0.1, 0.2])
+    observer.update(x, x, x, DT)
+    observer.update(x, x, x, DT)
+    observer.reset()
+    np.testing.assert_array_equal(observer.update(x, x, x, DT), np.zeros(2))
+
+
+@pytest.mark.parametrize("gain", [0.0, -1.0, np.nan, [1.0, 2.0, 3.0], "high"])
+def test_gains_are_checked(gain):
+    with pytest.raises(rd.ArgumentError, match="gain"):
+        MomentumObserver(rd.robots.planar_2r(), gain)
