@@ -197,13 +197,19 @@ def residual(
     gain: npt.ArrayLike,
     friction: bool = False,
     *,
+    kind: str = "momentum",
     gravity_free: bool = False,
     threads: int = 1,
 ) -> Array:
     """(T, n): the residual over a log, as `MomentumObserver` would have given it.
 
-    tau[k] is the torque applied from t[k-1] to t[k].
+    tau[k] is the torque applied from t[k-1] to t[k]. Other kinds are 'energy',
+    'inverse_dynamics' and 'velocity': see `other_observers`.
     """
+    if kind != "momentum":
+        from .other_observers import residual_by  # here, because they build on this file
+
+        return residual_by(kind, model, t, q, qd, tau, gain, friction)
     gains = gains_of(model, gain)
     times = np.asarray(t, dtype=np.float64)
     log = {name: states_of(model, name, x) for name, x in (("q", q), ("qd", qd), ("tau", tau))}

@@ -34,8 +34,8 @@ def run(plant, observer, steps, torque, dt=DT, model=None):
 
 def sway(model):
     """Gravity carried, and every joint kept in motion."""
-    phase = np.arange(model.n)
-    return lambda k, s: rd.gravity_torque(model, s.q) + 5.0 * np.sin(0.01 * k + phase)
+    phase, size = np.arange(model.n), 0.03 * model.tau_max
+    return lambda k, s: rd.gravity_torque(model, s.q) + size * np.sin(0.01 * k + phase)
 
 
 @pytest.mark.parametrize("name", ["lwr_iii", "kuka_lwr4", "stanford"])
