@@ -16,6 +16,7 @@ import numpy as np
 
 import robodyn_ros as rd
 
+RECORDINGS = Path(__file__).parents[2] / "shared" / "data" / "ur10e"
 COLOURS = {"total": "#1b263b", "inertial": "#1d7874", "velocity": "#ee6c4d", "gravity": "#7d83ff"}
 DASHES = {"total": "-", "inertial": "--", "velocity": "-.", "gravity": ":"}
 
@@ -100,6 +101,49 @@ def lightweight_arm(folder: Path) -> Path:
     return _save(figure, folder / "lwr_iii.png")
 
 
+def real_arm(folder: Path) -> Path | None:
+    """A recorded UR10e that holds a pose and is pushed four times: residual, thresholds, flags.
+
+    The recordings are not part of the project; without them there is nothing to draw.
+    """
+    if not RECORDINGS.is_dir():
+        return None
+    from robodyn_ros.detection.detector import CollisionDetector, Level
+    from robodyn_ros.detection.observer import residual
+    from robodyn_ros.detection.thresholds import calibrate
+
+    gains = np.array([14.87, 13.26, 11.13, 10.62, 11.03, 11.47])  # [N m/A], as published
+    model = rd.load_urdf(RECORDINGS / "ur10e.urdf")
+    logs = []
+    for name in ("20_01_31-unload", "20_02_05-20sec_8harm", "20_01_22-push_pose_1"):
+        table = np.loadtxt(RECORDINGS / f"ur-{name}.csv", delimiter=",")
+        table = table[np.diff(table[:, 0], prepend=-np.inf) > 0.0]
+        t, q, qd, tau = table[:, 0], table[:, 1:7], table[:, 7:13], table[:, 13:19] * gains
+        logs.append((t - t[0], qd, residual(model, t, q, qd, tau, 20.0)))
+    limits = calibrate([r[50:] for _, _, r in logs[:2]], [qd[50:] for _, qd, _ in logs[:2]])
+    t, qd, r = logs[2]
+    watch = CollisionDetector(model, limits, limits.scaled(1.5), debounce=0.025, settling=0.5)
+    levels = [watch.update(r[k], t[k] - t[k - 1], qd[k]).level for k in range(1, len(t))]
+    flag = np.array([Level.UNKNOWN, *levels])
+    figure, rows = plt.subplots(4, 1, figsize=(11.0, 7.5), sharex=True)
+    bound = limits.at(qd)
+    for joint, axes in enumerate(rows[:3]):
+        axes.plot(t, r[:, joint], color=COLOURS["total"], lw=1.2)
+        axes.plot(t, bound[:, joint], ":", color=COLOURS["velocity"])
+        axes.plot(t, -bound[:, joint], ":", color=COLOURS["velocity"], label="threshold")
+        axes.set_ylabel(f"joint {joint + 1} [N m]")
+        axes.grid(alpha=0.25)
+    rows[3].step(t, flag, where="post", color=COLOURS["inertial"])
+    rows[3].set_yticks(list(Level), [level.name for level in Level])
+    rows[3].set_xlabel("time [s]")
+    for axes in rows:
+        for start, end in ((2.1, 3.1), (4.8, 6.0), (8.6, 9.7), (12.0, 13.1)):
+            axes.axvspan(start, end, color="#ee6c4d", alpha=0.12)
+    rows[0].set_title("UR10e, nominal model: residual, thresholds, flag; shaded: pushed by hand")
+    rows[0].legend(frameon=False, loc="upper right")
+    return _save(figure, folder / "ur10e.png")
+
+
 def _save(figure, path: Path) -> Path:
     figure.tight_layout()
     figure.savefig(path, dpi=110)
@@ -110,8 +154,10 @@ def _save(figure, path: Path) -> Path:
 def main() -> None:
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent / "images"
     folder.mkdir(parents=True, exist_ok=True)
-    for draw in (lightweight_arm, two_link_arm):
-        print(draw(folder))
+    for draw in (lightweight_arm, two_link_arm, real_arm):
+        path = draw(folder)
+        if path is not None:
+            print(path)
 
 
 if __name__ == "__main__":

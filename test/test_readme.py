@@ -73,5 +73,5 @@ def test_pictures_and_pages_exist():
 
 def test_figures_can_be_drawn_again(tmp_path):
     drawn = run(sys.executable, "docs/figures.py", str(tmp_path)).split()
-    assert {Path(path).name for path in drawn} == {"lwr_iii.png", "torque_split_2r.png"}
+    assert {Path(path).name for path in drawn} >= {"lwr_iii.png", "torque_split_2r.png"}
     assert all(Path(path).stat().st_size > 20_000 for path in drawn)
