@@ -122,7 +122,7 @@ def real_arm(folder: Path) -> Path | None:
         logs.append((t - t[0], qd, residual(model, t, q, qd, tau, 20.0)))
     limits = calibrate([r[50:] for _, _, r in logs[:2]], [qd[50:] for _, qd, _ in logs[:2]])
     t, qd, r = logs[2]
-    watch = CollisionDetector(model, limits, limits.scaled(1.5), debounce=0.025, settling=0.5)
+    watch = CollisionDetector(limits, limits.scaled(1.5), model, debounce=0.025, settling=0.5)
     levels = [watch.update(r[k], t[k] - t[k - 1], qd[k]).level for k in range(1, len(t))]
     flag = np.array([Level.UNKNOWN, *levels])
     figure, rows = plt.subplots(4, 1, figsize=(11.0, 7.5), sharex=True)

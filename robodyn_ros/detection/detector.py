@@ -43,14 +43,15 @@ class CollisionDetector:
     `Thresholds` that follow the motion. debounce [s]: how long a residual must be above before it
     counts. hysteresis: it counts until it falls below this share of the threshold. release [s]:
     and stays there so long. settling [s]: UNKNOWN for so long after the start, a gap or bad data.
-    masked: joints that are not looked at.
+    masked: joints that are not looked at. With a model, joints and links go by their names; without
+    one, joints are joint_1, joint_2, … and no link is named.
     """
 
     def __init__(
         self,
-        model: RobotModel,
         contact: Any,
         collision: Any,
+        model: RobotModel | None = None,
         *,
         debounce: float = 0.0,
         hysteresis: float = 0.8,
@@ -58,13 +59,17 @@ class CollisionDetector:
         settling: float = 0.0,
         masked: tuple[str, ...] = (),
     ) -> None:
+        n = model.n if model is not None else _how_many(contact, collision)
         self.model = model
-        self.contact = as_thresholds("contact", contact, model.n)
-        self.collision = as_thresholds("collision", collision, model.n)
+        self.joint_names = (
+            tuple(f"joint_{k + 1}" for k in range(n)) if model is None else model.joint_names
+        )
+        self.contact = as_thresholds("contact", contact, n)
+        self.collision = as_thresholds("collision", collision, n)
         if np.any(self.collision.base < self.contact.base):
             k = int(np.argmax(self.contact.base - self.collision.base))
             raise ArgumentError(
-                f"joint '{model.joint_names[k]}' has a collision threshold below its contact "
+                f"joint '{self.joint_names[k]}' has a collision threshold below its contact "
                 "threshold; swap them"
             )
         spans = {"debounce": debounce, "release": release, "settling": settling}
@@ -73,17 +78,17 @@ class CollisionDetector:
                 raise ArgumentError(f"{name} must be finite and not negative [s], got {seconds!r}")
         if not 0.0 < hysteresis <= 1.0:
             raise ArgumentError(f"hysteresis must be above 0 and at most 1, got {hysteresis!r}")
-        unknown = set(masked) - set(model.joint_names)
+        unknown = set(masked) - set(self.joint_names)
         if unknown:
             raise ArgumentError(f"masked names joints that are not there: {', '.join(unknown)}")
         self.debounce, self.hysteresis = debounce, hysteresis
         self.release, self.settling = release, settling
-        self.watched = np.array([name not in masked for name in model.joint_names])
+        self.watched = np.array([name not in masked for name in self.joint_names])
         self.reset()
 
     def reset(self, reason: str = "just started") -> None:
         """Forget everything; UNKNOWN until it has settled."""
-        n = self.model.n
+        n = len(self.joint_names)
         self._above = np.zeros((2, n))  # [s] for which each level has been exceeded
         self._below = np.zeros((2, n))  # [s] since it was, while it still counts
         self._on = np.zeros((2, n), dtype=bool)
@@ -101,7 +106,7 @@ class CollisionDetector:
 
         None, or anything that is not finite, is bad data: UNKNOWN, and settling begins anew.
         """
-        residual = _finite(r, self.model.n)
+        residual = _finite(r, len(self.joint_names))
         if residual is None or not 0.0 < dt < math.inf:
             self.reset("the residual is not finite")
             return CollisionState(Level.UNKNOWN, reason=self._reason)
@@ -132,9 +137,9 @@ class CollisionDetector:
         if contact.any() or collision.any():
             level = Level.COLLISION if collision.any() else Level.CONTACT
         above = np.flatnonzero(contact | collision)
-        joints = tuple(self.model.joint_names[k] for k in above)
+        joints = tuple(self.joint_names[k] for k in above)
         link = None
-        if above.size:
+        if above.size and self.model is not None:
             rows = np.flatnonzero(np.isin(self.model.coordinate, above))
             link = self.model.link_names[int(rows[-1])]
         return CollisionState(level, joints, link)
@@ -145,9 +150,15 @@ class CollisionDetector:
         """The thresholds now; None if they follow a motion that is not known."""
         if level.moving:
             for value in (qd, qdd):
-                if value is not None and _finite(value, self.model.n) is None:
+                if value is not None and _finite(value, len(self.joint_names)) is None:
                     return None
         return level.at(qd, qdd)
+
+
+def _how_many(contact: Any, collision: Any) -> int:
+    """The number of joints, where only the thresholds can tell."""
+    counts = [x.n if isinstance(x, Thresholds) else np.size(x) for x in (contact, collision)]
+    return max(counts)
 
 
 def _finite(value: npt.ArrayLike | None, n: int) -> Array | None:

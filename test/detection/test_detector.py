@@ -14,7 +14,7 @@ DT = 0.001
 
 
 def detector(contact=1.0, collision=2.0, **options):
-    return CollisionDetector(ARM, contact, collision, **options)
+    return CollisionDetector(contact, collision, ARM, **options)
 
 
 def test_two_levels_per_joint_name_joints_and_link():
@@ -25,6 +25,12 @@ def test_two_levels_per_joint_name_joints_and_link():
     state = watch.update([1.5, -4.5], DT)
     assert (state.level, state.link) == (Level.COLLISION, "link_2")
     assert state.joints == ("joint_1", "joint_2")
+
+
+def test_works_without_a_model():
+    watch = CollisionDetector([1.0, 1.0, 1.0], 2.0)
+    state = watch.update([0.0, 3.0, 0.0], DT)
+    assert (state.level, state.joints, state.link) == (Level.COLLISION, ("joint_2",), None)
 
 
 def test_debounce_waits_and_hysteresis_holds():
@@ -59,7 +65,7 @@ def test_masked_joints_are_not_looked_at():
 
 def test_thresholds_follow_the_motion():
     limits = Thresholds([1.0, 1.0], in_motion=2.0, per_velocity=3.0)
-    watch = CollisionDetector(ARM, limits, limits.scaled(2.0))
+    watch = CollisionDetector(limits, limits.scaled(2.0), ARM)
     assert watch.update([2.0, 0.0], DT, qd=[0.0, 0.0]).level is Level.CONTACT
     assert watch.update([0.0, 0.0], DT, qd=[0.0, 0.0]).level is Level.CLEAR
     assert watch.update([5.0, 0.0], DT, qd=[1.0, 0.0]).level is Level.CLEAR  # 1 + 2 + 3
@@ -98,4 +104,4 @@ def test_bad_data_is_never_clear(samples):
 )
 def test_settings_are_checked(arguments, options):
     with pytest.raises(rd.ArgumentError):
-        CollisionDetector(ARM, *arguments, **options)
+        CollisionDetector(*arguments, ARM, **options)

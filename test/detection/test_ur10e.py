@@ -45,7 +45,7 @@ def watch(model, thresholds, log):
     """Times at which the detector speaks of contact."""
     t, qd, r = log
     detector = CollisionDetector(
-        model, thresholds, thresholds.scaled(1.5), debounce=0.025, settling=SETTLING
+        thresholds, thresholds.scaled(1.5), model, debounce=0.025, settling=SETTLING
     )
     levels = [detector.update(r[k], t[k] - t[k - 1], qd[k]).level for k in range(1, len(t))]
     return t[1:][np.array(levels) >= Level.CONTACT]
