@@ -43,8 +43,8 @@ class CollisionDetector:
     `Thresholds` that follow the motion. debounce [s]: how long a residual must be above before it
     counts. hysteresis: it counts until it falls below this share of the threshold. release [s]:
     and stays there so long. settling [s]: UNKNOWN for so long after the start, a gap or bad data.
-    masked: joints that are not looked at. With a model, joints and links go by their names; without
-    one, joints are joint_1, joint_2, … and no link is named.
+    masked: joints that are not looked at. With a model, joints and links go by their names;
+    without one, joints are joint_1, joint_2, … and no link is named.
     """
 
     def __init__(
