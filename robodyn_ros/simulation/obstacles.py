@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -47,7 +48,45 @@ class Sphere:
         return np.array([1.0, *place, self.radius, 0.0, 0.0, self.stiffness, self.damping])
 
 
-Obstacle = Plane | Sphere
+@dataclass(frozen=True)
+class Box:
+    """A block that stays where it is, its edges along the base's axes. For MujocoPlant."""
+
+    centre: Sequence[float]  # [m]
+    half_sizes: Sequence[float]  # [m]
+
+    def __post_init__(self) -> None:
+        _vector("centre of a box", self.centre)
+        if not (_vector("half_sizes of a box", self.half_sizes) > 0.0).all():
+            raise ArgumentError(f"half_sizes of a box must be positive, got {self.half_sizes!r}")
+
+
+@dataclass(frozen=True)
+class Pendulum:
+    """A ball on a thin rod without mass that swings about an axis. For MujocoPlant."""
+
+    pivot: Sequence[float]  # [m]
+    length: float  # [m], from the pivot to the ball's centre
+    radius: float  # [m]
+    mass: float  # [kg]
+    angle: float = 0.0  # [rad] at the start, from where it would hang
+    rate: float = 0.0  # [rad/s] at the start
+    axis: Sequence[float] = (0.0, 1.0, 0.0)
+
+    def __post_init__(self) -> None:
+        _vector("pivot of a pendulum", self.pivot)
+        if not _vector("axis of a pendulum", self.axis).any():
+            raise ArgumentError("axis of a pendulum must not be 0")
+        for name in ("length", "radius", "mass"):
+            value = getattr(self, name)
+            if not (math.isfinite(value) and value > 0.0):
+                raise ArgumentError(f"{name} of a pendulum must be positive, got {value!r}")
+        for name in ("angle", "rate"):
+            if not math.isfinite(getattr(self, name)):
+                raise ArgumentError(f"{name} of a pendulum must be finite")
+
+
+Obstacle = Plane | Sphere | Box | Pendulum
 
 
 @dataclass(frozen=True)

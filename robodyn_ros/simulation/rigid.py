@@ -11,7 +11,7 @@ from ..dynamics.inertia import mass_matrix
 from ..errors import ArgumentError, RobodynError
 from ..model.block import aligned_copy
 from ..model.robot import RobotModel
-from .obstacles import Obstacle, Probe
+from .obstacles import Obstacle, Plane, Probe, Sphere
 from .plant import Array, Plant
 from .rigid_step import FOURTH_ORDER, SEMI_IMPLICIT, rigid_step
 from .sensors import SensorModel
@@ -29,6 +29,8 @@ class RigidPlant(Plant):
     place of the step at rest. stops: joints bounce softly off their limits. probes: balls on the
     robot that obstacles can touch; by default one at each link's origin.
     """
+
+    _kernel = staticmethod(rigid_step)
 
     def __init__(
         self,
@@ -49,49 +51,80 @@ class RigidPlant(Plant):
     ) -> None:
         if method not in METHODS:
             raise ArgumentError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
-        if substeps < 1:
+        if not substeps >= 1:
             raise ArgumentError(f"substeps must be at least 1, got {substeps!r}")
         if not friction_width > 0.0:
             raise ArgumentError(f"friction_width must be positive, got {friction_width!r}")
         self.method, self.substeps = METHODS[method], int(substeps)
         self.friction, self.friction_width, self.stops = friction, float(friction_width), stops
         self.probes = [Probe(link) for link in model.link_names] if probes is None else probes
-        self.obstacles = list(obstacles)
+        self.obstacles: list[Plane | Sphere] = []
+        for obstacle in obstacles:
+            if not isinstance(obstacle, (Plane, Sphere)):
+                raise ArgumentError(
+                    f"{type(self).__name__} knows obstacles of type Plane and Sphere, got "
+                    f"{obstacle!r}; MujocoPlant knows Box and Pendulum too"
+                )
+            self.obstacles.append(obstacle)
         super().__init__(model, q, qd, sensor or SensorModel(), saturate, seed)
 
     def _restart(self) -> None:
-        n = self.model.n
-        self._numbers = np.concatenate([self.state.q, self.state.qd, np.zeros(2 * n)])
-        self._scratch = np.zeros(7 * n)
+        self._held: dict[str, float] = {}  # where the locked joints are
+        self._begin(self.state.q, self.state.qd)
         self._rebuild()
 
+    def _begin(self, x: Array, xd: Array) -> None:
+        """Start from these positions and velocities of all that moves."""
+        n = self.model.n
+        self._numbers = np.concatenate([x, xd, np.zeros(2 * n)])
+        self._scratch = np.zeros(5 * x.size + 2 * n)
+
     def _rebuild(self) -> None:
-        model = self.model
-        self._block = aligned_copy(model.block)
-        losses = model.friction_block[2:].copy()
-        self._friction = losses if self.friction else np.zeros(4 * model.n)
+        self._block = aligned_copy(self._links().block)
         self._probe_rows = self._rows_of_probes()
         walls = [obstacle.row() for obstacle in self.obstacles]
         self._obstacle_rows = np.concatenate(walls) if walls else NONE
-        self._stop_rows = self._rows_of_stops()
-        for fault in self.faults.values():
-            k = self._joint(fault.joint)
-            if fault.kind == "friction":
-                self._friction.reshape(4, model.n)[:3, k] *= fault.value
+        motors = np.column_stack([self.motor_limit, self.motor_gain, self.motor_bias])
+        losses, stops, springs = self._losses(), self._stops(), self._springs()
+        self._drives = np.hstack([losses, stops, motors, springs]).ravel()
 
-    def _rows_of_stops(self) -> Array:
+    def _losses(self) -> Array:
+        """Viscous, Coulomb and static friction of each joint, and how the latter fades."""
+        losses = self.model.friction_block[2:].reshape(4, -1).T * float(self.friction)
+        for fault in self.faults.values():
+            if fault.kind == "friction":
+                losses[self._joint(fault.joint), :3] *= fault.value
+        return losses
+
+    def _springs(self) -> Array:
+        """Stiffness and damping between each motor and its joint, and the rotor's inertia."""
+        return np.zeros((self.model.n, 3))
+
+    def _links(self) -> RobotModel:
+        """The robot whose direct dynamics is computed."""
+        return self.model
+
+    def _drive_positions(self) -> Array:
+        """Where the motors are, reflected to their joints."""
+        return self.state.q
+
+    def _substeps(self, dt: float) -> int:
+        return self.substeps
+
+    def _stops(self) -> Array:
         """Springs and dampers at the limits, each as hard as the inertia behind it allows."""
         model = self.model
         inertia = np.diag(mass_matrix(model, self.state.q))
         rows = np.zeros((model.n, 4))
         rows[:, 0], rows[:, 1] = (model.q_min, model.q_max) if self.stops else (-np.inf, np.inf)
         rows[:, 2], rows[:, 3] = STOP_FREQUENCY**2 * inertia, 2.0 * STOP_FREQUENCY * inertia
-        for fault in self.faults.values():
-            if fault.kind == "locked":
-                k = self._joint(fault.joint)
-                held, w = self.state.q[k], BRAKE_FREQUENCY
-                rows[k] = [held, held, w**2 * inertia[k], 2.0 * w * inertia[k]]
-        return rows.ravel()
+        locked = [fault.joint for fault in self.faults.values() if fault.kind == "locked"]
+        here, w = self._drive_positions(), BRAKE_FREQUENCY
+        self._held = {j: self._held.get(j, float(here[self._joint(j)])) for j in locked}
+        for joint, held in self._held.items():
+            k = self._joint(joint)
+            rows[k] = [held, held, w**2 * inertia[k], 2.0 * w * inertia[k]]
+        return rows
 
     def _rows_of_probes(self) -> Array:
         rows = []
@@ -118,22 +151,18 @@ class RigidPlant(Plant):
 
     def _advance(self, command: Array, dt: float) -> tuple[Array, Array, Array, Array]:
         n = self.model.n
-        bad = rigid_step(
+        bad = self._kernel(
             self._block,
-            self._friction,
+            self._drives,
             self.friction_width,
-            self._stop_rows,
             self._loads(dt) if self.pushes else NONE,
             self._probe_rows,
             self._obstacle_rows,
             self.model.coupled,
             self.method,
-            self.substeps,
+            self._substeps(dt),
             dt,
-            self.motor_limit,
-            self.motor_gain,
-            self.motor_bias,
-            command,
+            self._command,  # a copy of the command that the kernel may read as it is
             self._numbers,
             self._scratch,
         )
@@ -143,4 +172,5 @@ class RigidPlant(Plant):
                 "take a smaller dt, more substeps or softer contacts"
             )
         numbers = self._numbers.copy()
-        return numbers[:n], numbers[n : 2 * n], numbers[3 * n :], numbers[2 * n : 3 * n]
+        half = numbers.size // 2 - n  # of the motion; the external and the motors' torque follow
+        return numbers[:n], numbers[half : half + n], numbers[-n:], numbers[-2 * n : -n]

@@ -1,12 +1,19 @@
-"""One time step of a rigid arm, compiled: everything that acts on it, then its direct dynamics.
+"""One time step of an arm, compiled: everything that acts on it, then its direct dynamics.
 
-What acts on the arm besides its motors comes as flat tables, one row each:
+Its joints are rigid or, with springs, elastic: then each motor is a body of its own, and what
+moves is x = (q, theta) with theta the motors' positions, [Khalil2019] (7.35). Friction and stops
+act on the motors. What acts on the arm besides its motors comes as flat tables, one row each:
 
     loads      row of the body, point (3) on it, force (3), torque (3) in the base's axes
     probes     row of the body, point (3) on it, radius: a ball that can touch obstacles
     obstacles  plane: 0, a point (3) of it, unit normal (3); sphere: 1, centre (3), radius, 0, 0;
                then stiffness [N/m] and damping [N s/m^2] (the latter times the depth)
-    stops      per joint: lowest and highest position, stiffness, damping
+
+and what is between a command and the joint as another, one row for each joint:
+
+    drives     viscous, Coulomb and static friction, fading of the latter; stop: lowest and highest
+               position, stiffness, damping; motor: limit, gain, bias; spring between motor and
+               joint: stiffness, damping; inertia of the rotor (these three for elastic joints)
 """
 
 from __future__ import annotations
@@ -36,7 +43,11 @@ from ..dynamics.vector import (
 from ..model import block as at
 from ..model.block import U
 
-LOAD, PROBE, OBSTACLE, STOP = U(10), U(5), U(9), U(4)
+LOAD, PROBE, OBSTACLE, DRIVE = U(10), U(5), U(9), U(14)
+VISCOUS, COULOMB, STICTION, FADING = (U(k) for k in range(4))
+LOWEST, HIGHEST, STOP, STOP_DAMPING = (U(k) for k in range(4, 8))
+LIMIT, GAIN, BIAS = (U(k) for k in range(8, 11))
+SPRING, SPRING_DAMPING, ROTOR = (U(k) for k in range(11, 14))
 SEMI_IMPLICIT, FOURTH_ORDER = 0, 1
 
 
@@ -97,11 +108,9 @@ def _contact(obstacles, j, centre, radius, v):
 
 
 @inline
-def _acceleration(
-    block, friction, width, stops, loads, probes, obstacles, coupled, q, qd, tau, ext, total, qdd
-):
-    n = index(block[at.COORDINATES])
-    for k in range(n):
+def _external(block, loads, probes, obstacles, q, qd, ext):
+    """Joint torque of all that touches the arm."""
+    for k in range(index(block[at.COORDINATES])):
         ext[k] = 0.0
     if loads.size > 0 or (obstacles.size > 0 and probes.size > 0):
         place_base(block)
@@ -117,89 +126,112 @@ def _acceleration(
             for j in range(U(0), U(obstacles.size), OBSTACLE):
                 force = _contact(obstacles, j, centre, probes[i + U(4)], v)
                 _add_wrench(block, b, centre, force, ZERO, ext)
-    for k in range(n):
-        v = qd[k]
-        coulomb = friction[n + k]
-        dry = coulomb
-        if friction[U2 * n + k] != coulomb:
-            dry += (friction[U2 * n + k] - coulomb) * math.exp(-abs(v) * friction[U3 * n + k])
-        total[k] = tau[k] + ext[k] - friction[k] * v - dry * math.tanh(v / width)
-        s = k * STOP
-        beyond = max(q[k] - stops[s + U1], 0.0) + min(q[k] - stops[s], 0.0)
-        if beyond != 0.0:
-            total[k] -= stops[s + U2] * beyond + stops[s + U3] * v
-    if coupled:
-        return _through_mass_matrix(block, q, qd, total, qdd)
-    return _articulated_bodies(block, q, qd, total, qdd)
 
 
-@kernel(
-    "int64(float64[::1], float64[::1], float64, float64[::1], float64[::1], float64[::1],"
-    " float64[::1], boolean, int64, int64, float64, float64[::1], float64[::1], float64[::1],"
-    " float64[::1], float64[::1], float64[::1])"
-)
-def rigid_step(
-    block,
-    friction,
-    width,
-    stops,
-    loads,
-    probes,
-    obstacles,
-    coupled,
-    method,
-    substeps,
-    dt,
-    limit,
-    gain,
-    bias,
-    command,
-    state,
-    scratch,
-):
-    """Advance state = (q, qd, …) by dt under a command to the motors.
+@inline
+def _driven(drives, d, width, x, v, tau):
+    """What is left of a motor's torque after friction and the joint's stops."""
+    dry = drives[d + COULOMB]
+    if drives[d + STICTION] != dry:
+        dry += (drives[d + STICTION] - dry) * math.exp(-abs(v) * drives[d + FADING])
+    left = tau - drives[d + VISCOUS] * v - dry * math.tanh(v / width)
+    beyond = max(x - drives[d + HIGHEST], 0.0) + min(x - drives[d + LOWEST], 0.0)
+    if beyond != 0.0:
+        left -= drives[d + STOP] * beyond + drives[d + STOP_DAMPING] * v
+    return left
 
-    Behind q and qd it receives the external torque, mean over the step, and the torque that the
-    motors gave: gain * command within the limit + bias. Returns 1 if the motion is not finite.
-    """
+
+@inline
+def _advance(
+    block, drives, width, loads, probes, obstacles, coupled, method, substeps, dt, command, state,
+    scratch, elastic,
+):  # fmt: skip
+    """Advance state = (x, xd, …) by dt; `elastic` is a constant to the compiler."""
     n = index(block[at.COORDINATES])
-    q, qd, mean, tau = (
-        state[:n],
-        state[n : U2 * n],
-        state[U2 * n : U3 * n],
-        state[U3 * n : U(4) * n],
+    N = n + n if elastic else n
+    x, xd = state[:N], state[N : U2 * N]
+    mean, tau = state[U2 * N : U2 * N + n], state[U2 * N + n : U2 * N + n + n]
+    y, yd = scratch[:N], scratch[N : U2 * N]
+    ydd, sum_v, sum_a = (
+        scratch[U2 * N : U3 * N],
+        scratch[U3 * N : U(4) * N],
+        scratch[U(4) * N : U(5) * N],
     )
-    x, xd = scratch[:n], scratch[n : n + n]
-    ext, total = scratch[U2 * n : U3 * n], scratch[U3 * n : U(4) * n]
-    qdd, sum_v, sum_a = (
-        scratch[U(4) * n : U(5) * n],
-        scratch[U(5) * n : U(6) * n],
-        scratch[U(6) * n : U(7) * n],
-    )
+    ext, total = scratch[U(5) * N : U(5) * N + n], scratch[U(5) * N + n : U(5) * N + n + n]
+    q, qd, qdd = y[:n], yd[:n], ydd[:n]  # those of the links
     h = dt / substeps
     for k in range(n):
         mean[k] = 0.0
-        tau[k] = gain[k] * min(max(command[k], -limit[k]), limit[k]) + bias[k]
+        d = k * DRIVE
+        limited = min(max(command[k], -drives[d + LIMIT]), drives[d + LIMIT])
+        tau[k] = drives[d + GAIN] * limited + drives[d + BIAS]
     for _ in range(substeps):
         stages = 1 if method == SEMI_IMPLICIT else 4
-        for k in range(n):
-            x[k], xd[k], sum_v[k], sum_a[k] = q[k], qd[k], 0.0, 0.0
+        for k in range(N):
+            y[k], yd[k], sum_v[k], sum_a[k] = x[k], xd[k], 0.0, 0.0
         for stage in range(stages):
-            bad = _acceleration(
-                block, friction, width, stops, loads, probes, obstacles, coupled,
-                x, xd, tau, ext, total, qdd,
-            )  # fmt: skip
+            _external(block, loads, probes, obstacles, q, qd, ext)
+            for k in range(n):
+                d = k * DRIVE
+                if elastic:
+                    m = n + k
+                    between = drives[d + SPRING] * (y[m] - q[k])
+                    between += drives[d + SPRING_DAMPING] * (yd[m] - qd[k])
+                    left = _driven(drives, d, width, y[m], yd[m], tau[k])
+                    ydd[m] = (left - between) / drives[d + ROTOR]
+                    total[k] = between + ext[k]
+                else:
+                    total[k] = _driven(drives, d, width, q[k], qd[k], tau[k]) + ext[k]
+            if coupled:
+                bad = _through_mass_matrix(block, q, qd, total, qdd)
+            else:
+                bad = _articulated_bodies(block, q, qd, total, qdd)
             if bad != 0:
                 return 1
             weight = 1.0 if stages == 1 else (1.0 / 6.0 if stage == 0 or stage == 3 else 1.0 / 3.0)
             ahead = h if stage == 2 else 0.5 * h
             for k in range(n):
-                sum_v[k] += weight * xd[k]
-                sum_a[k] += weight * qdd[k]
                 mean[k] += weight * ext[k] / substeps
-                x[k] = q[k] + ahead * xd[k]
-                xd[k] = qd[k] + ahead * qdd[k]
-        for k in range(n):
-            qd[k] += h * sum_a[k]
-            q[k] += h * (qd[k] if method == SEMI_IMPLICIT else sum_v[k])
+            for k in range(N):
+                sum_v[k] += weight * yd[k]
+                sum_a[k] += weight * ydd[k]
+                y[k] = x[k] + ahead * yd[k]
+                yd[k] = xd[k] + ahead * ydd[k]
+        for k in range(N):
+            xd[k] += h * sum_a[k]
+            x[k] += h * (xd[k] if method == SEMI_IMPLICIT else sum_v[k])
     return 0
+
+
+SIGNATURE = (
+    "int64(float64[::1], float64[::1], float64, float64[::1], float64[::1], float64[::1],"
+    " boolean, int64, int64, float64, float64[::1], float64[::1], float64[::1])"
+)
+
+
+@kernel(SIGNATURE)
+def rigid_step(
+    block, drives, width, loads, probes, obstacles, coupled, method, substeps, dt, command, state,
+    scratch,
+):  # fmt: skip
+    """Advance state = (q, qd, …) by dt under a command to the motors.
+
+    Behind q and qd it receives the external torque, mean over the step, and the torque that the
+    motors gave: gain * command within the limit + bias. Returns 1 if the motion is not finite.
+    """
+    return _advance(
+        block, drives, width, loads, probes, obstacles, coupled, method, substeps, dt, command,
+        state, scratch, False,
+    )  # fmt: skip
+
+
+@kernel(SIGNATURE)
+def elastic_step(
+    block, drives, width, loads, probes, obstacles, coupled, method, substeps, dt, command, state,
+    scratch,
+):  # fmt: skip
+    """The same for state = (q, theta, qd, thetad, …)."""
+    return _advance(
+        block, drives, width, loads, probes, obstacles, coupled, method, substeps, dt, command,
+        state, scratch, True,
+    )  # fmt: skip

@@ -1,0 +1,433 @@
+"""MujocoPlant: the same robot in another physics engine, with shapes that touch obstacles."""
+
+from __future__ import annotations
+
+import math
+import xml.etree.ElementTree as ET
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ..dynamics.kinematics import forward_kinematics
+from ..dynamics.newton_euler import inverse_dynamics
+from ..errors import ArgumentError, ModelError, RobodynError
+from ..model.rigid_body import as_inertia
+from ..model.robot import Payload, RobotModel
+from ..model.urdf_writer import to_urdf
+from ..model.urdf_xml import one_line, read_urdf
+from .obstacles import Box, Obstacle, Pendulum, Plane, Sphere
+from .plant import Array, Plant
+from .sensors import SensorModel
+
+INTEGRATORS = {"implicitfast": "mjINT_IMPLICITFAST", "rk4": "mjINT_RK4", "euler": "mjINT_EULER"}
+ROBOT, THINGS = 1, 2  # collision bits: the robot touches things, never itself
+LEAST_INERTIA = 1e-10  # [kg m^2]: MuJoCo knows no points with mass
+HOLD_TIME = 0.005  # [s], how fast the brake of a locked joint and mimic joints hold
+HARD = [0.99, 0.999, 0.001, 0.5, 2.0]  # MuJoCo's solimp of these
+SOFT = [0.0, 0.95, 0.005, 0.5, 2.0]  # of contacts: the force starts at 0 and nothing chatters
+
+
+class Contact(NamedTuple):
+    """A link that touches an obstacle."""
+
+    link: str
+    point: Array  # [m], in the base's frame; where the force acts, mean over the last step
+    force: Array  # [N], on the robot, in the base's axes, mean over the last step
+
+
+class MujocoPlant(Plant):
+    """An arm simulated by MuJoCo, for which the extra 'mujoco' must be installed.
+
+    urdf: path or text of the robot's URDF, which must describe the same robot as the model; its
+    plain collision shapes are used, its meshes are not. Without it, `to_urdf` writes one, with
+    balls and tubes of `radius` [m] to touch things with. Rotor inertias come from the model.
+    obstacles: Plane, Sphere, Box, Pendulum. How hard they are is up to `contact_time` [s], the
+    time constant of MuJoCo's contacts, not to their stiffness and damping.
+    timestep: the longest step [s] that MuJoCo takes; a longer `dt` is cut into equal ones.
+    integrator: 'implicitfast', 'euler', or 'rk4', which is far more accurate for free motion, but
+    whose contact forces are those of its last stage only.
+    friction, friction_width: the same smooth Stribeck law as in the rigid plant.
+    stops: MuJoCo's own joint limits.
+
+    What touched the arm during the last step is in `contacts`, and with all pushes in
+    `state.tau_ext`. `mj_model` and `mj_data` are MuJoCo's own, to look at.
+    """
+
+    def __init__(
+        self,
+        model: RobotModel,
+        q: npt.ArrayLike | None = None,
+        qd: npt.ArrayLike | None = None,
+        *,
+        urdf: str | PathLike[str] | None = None,
+        obstacles: Sequence[Obstacle] = (),
+        timestep: float = 1e-3,
+        integrator: str = "implicitfast",
+        friction: bool = True,
+        friction_width: float = 0.02,
+        stops: bool = True,
+        saturate: bool = True,
+        sensor: SensorModel | None = None,
+        contact_time: float = 0.01,
+        radius: float = 0.05,
+        seed: int = 0,
+    ) -> None:
+        if integrator not in INTEGRATORS:
+            known = ", ".join(INTEGRATORS)
+            raise ArgumentError(f"integrator must be one of {known}, got {integrator!r}")
+        lengths = {"timestep": timestep, "contact_time": contact_time}
+        lengths |= {"friction_width": friction_width, "radius": radius}
+        for name, value in lengths.items():
+            if not 0.0 < value < math.inf:
+                raise ArgumentError(f"{name} must be positive, got {value!r}")
+        for obstacle in obstacles:
+            if not isinstance(obstacle, (Plane, Sphere, Box, Pendulum)):
+                raise ArgumentError(
+                    f"an obstacle is a Plane, Sphere, Box or Pendulum, got {obstacle!r}"
+                )
+        self._mj: Any = _engine()
+        self.timestep, self.contact_time = float(timestep), float(contact_time)
+        self.integrator, self.stops = integrator, stops
+        self.friction, self.friction_width = friction, float(friction_width)
+        self.obstacles = list(obstacles)
+        if urdf is None:
+            self._urdf = to_urdf(model, radius=radius)
+        else:
+            self._urdf, bare_links = _plain(urdf)
+            if self.obstacles and bare_links:
+                raise ArgumentError(
+                    f"link '{bare_links[0]}' of the URDF has only a mesh to touch obstacles with, "
+                    "and meshes are not loaded: leave urdf out to collide with balls and tubes"
+                )
+        self._payloads: list[Payload] = []
+        self.bare = self.model = model
+        self._compile()
+        self._check_same_robot()
+        super().__init__(model, q, qd, sensor or SensorModel(), saturate, seed)
+
+    @property
+    def swings(self) -> list[tuple[float, float]]:
+        """Angle [rad] and rate [rad/s] of each pendulum among the obstacles."""
+        at, dof = self._pendulum_at, self._pendulum_dof
+        data = self.mj_data
+        return [(float(data.qpos[a]), float(data.qvel[d])) for a, d in zip(at, dof, strict=True)]
+
+    def attach(self, payload: Payload) -> None:
+        """Let a link hold something from now on."""
+        self.model.replace(payload=payload)  # raises if it cannot be held
+        self._payloads.append(payload)
+        super().attach(payload)
+
+    def drop(self) -> None:
+        """Let go of all payloads."""
+        self._payloads.clear()
+        super().drop()
+
+    def _restart(self) -> None:
+        self.contacts: list[Contact] = []
+        self._held: dict[str, float] = {}
+        self._payloads.clear()
+        self._rebuild()
+        data = self.mj_data
+        self._mj.mj_resetData(self.mj_model, data)
+        data.qpos[self._q_at] = self._offset + self._G @ self.state.q
+        data.qvel[self._dof] = self._G @ self.state.qd
+        swinging = [o for o in self.obstacles if isinstance(o, Pendulum)]
+        data.qpos[self._pendulum_at] = [o.angle for o in swinging]
+        data.qvel[self._pendulum_dof] = [o.rate for o in swinging]
+
+    def _rebuild(self) -> None:
+        if self._payloads != self._compiled:
+            qpos, qvel = self.mj_data.qpos.copy(), self.mj_data.qvel.copy()
+            self._compile()
+            self.mj_data.qpos[:], self.mj_data.qvel[:] = qpos, qvel
+        losses = self.model.friction_block[2:].reshape(4, -1).copy() * float(self.friction)
+        locked = [f.joint for f in self.faults.values() if f.kind == "locked"]
+        q = self.state.q
+        self._held = {j: self._held.get(j, float(q[self._joint(j)])) for j in locked}
+        for fault in self.faults.values():
+            if fault.kind == "friction":
+                losses[:3, self._joint(fault.joint)] *= fault.value
+        viscous, self._coulomb, self._stiction, self._fading = losses
+        self.mj_model.dof_damping[self._leader_dof] = viscous
+        for joint in self.model.joint_names:
+            brake = self.mj_model.equality(_brake(joint)).id
+            self.mj_model.eq_data[brake, 0] = self._held.get(joint, 0.0)
+            self.mj_data.eq_active[brake] = joint in self._held
+
+    def _advance(self, command: Array, dt: float) -> tuple[Array, Array, Array, Array]:
+        model, data, dof = self.mj_model, self.mj_data, self._leader_dof
+        count = max(1, math.ceil(dt / self.timestep - 1e-9))
+        h = model.opt.timestep = dt / count
+        given = self.through_motors(command)
+        outside = np.zeros(model.nv)
+        touched: dict[tuple[int, int], list[Array]] = {}
+        for i in range(count):
+            data.qfrc_applied[:] = 0.0
+            data.qfrc_applied[dof] = given
+            if self.friction:
+                data.qfrc_applied[dof] -= self._dry_friction(data.qvel[dof])
+            if self.pushes:
+                pushed = self._pushed(self.state.t + (i + 0.5) * h)
+                data.qfrc_applied += pushed
+                outside += pushed / count
+            self._mj.mj_step(model, data)
+            if data.ncon:
+                outside += self._touches(touched, 1.0 / count)
+        if not (np.isfinite(data.qpos).all() and np.isfinite(data.qvel).all()):
+            raise RobodynError(
+                f"MuJoCo's '{self.model.name}' ceased to be finite at {self.state.t:.3f} s: "
+                "take a smaller timestep"
+            )
+        self.contacts = [
+            Contact(self._link_of[body], place / weight[0], force)
+            for (body, _), (force, place, weight) in touched.items()
+        ]
+        tau_ext = self._G.T @ outside[self._dof]
+        return data.qpos[self._leader_at], data.qvel[dof], given, tau_ext
+
+    def _dry_friction(self, qd: Array) -> Array:
+        above = (self._stiction - self._coulomb) * np.exp(-np.abs(qd) * self._fading)
+        return (self._coulomb + above) * np.tanh(qd / self.friction_width)
+
+    def _pushed(self, t: float) -> Array:
+        """Torque of the pushes at time t on all of MuJoCo's joints."""
+        mj, model, data = self._mj, self.mj_model, self.mj_data
+        mj.mj_kinematics(model, data)  # after a step they are still those before it
+        mj.mj_comPos(model, data)
+        total = np.zeros(model.nv)
+        for push in self.pushes:
+            strength = push.strength(t)
+            if strength > 0.0:
+                body = self._body_of[push.link]
+                point = data.xpos[body] + data.xmat[body].reshape(3, 3) @ push.point
+                force, torque = strength * push.force, strength * push.torque
+                mj.mj_applyFT(model, data, force, torque, point, body, total)
+        return total
+
+    def _touches(self, touched: dict[tuple[int, int], list[Array]], share: float) -> Array:
+        """Torque of the contacts on all joints; they are added up by body and obstacle."""
+        mj, model, data = self._mj, self.mj_model, self.mj_data
+        total, wrench, J = np.zeros(model.nv), np.zeros(6), np.zeros((3, model.nv))
+        for i in range(data.ncon):
+            contact = data.contact[i]
+            mj.mj_contactForce(model, data, i, wrench)
+            # The frame's rows are its axes; the first leads from one geometry to the other, which
+            # this force pushes away.
+            force = contact.frame.reshape(3, 3).T @ wrench[:3]
+            one, other = contact.geom
+            body, thing = int(model.geom_bodyid[other]), int(one)
+            if body not in self._link_of:
+                body, thing, force = int(model.geom_bodyid[one]), int(other), -force
+            size = float(np.linalg.norm(force))
+            if body not in self._link_of or size == 0.0:
+                continue
+            mj.mj_jac(model, data, J, None, contact.pos, body)
+            total += share * (force @ J)
+            sums = touched.setdefault((body, thing), [np.zeros(3), np.zeros(3), np.zeros(1)])
+            sums[0] += share * force
+            sums[1] += size * contact.pos
+            sums[2] += size
+        return total
+
+    def _compile(self) -> None:
+        """MuJoCo's model of the robot, of what it holds and of the obstacles."""
+        mj, model = self._mj, self.bare
+        try:
+            spec = mj.MjSpec.from_string(self._urdf)
+            self._describe_robot(spec)
+            for i, payload in enumerate(self._payloads):
+                held = spec.body(payload.link).add_body(name=f"payload {i}")
+                inertia = as_inertia("inertia of the payload", payload.inertia)
+                _set_inertia(held, payload.mass, payload.com, inertia)
+            names = [self._add_obstacle(spec, i) for i in range(len(self.obstacles))]
+            self.mj_model: Any = spec.compile()
+        except ValueError as fault:
+            if isinstance(fault, RobodynError):
+                raise
+            raise ModelError(f"MuJoCo refuses '{model.name}': {one_line(fault)}") from None
+        self._compiled = list(self._payloads)
+        self.mj_data: Any = mj.MjData(self.mj_model)
+        joints = [self.mj_model.joint(name) for name in model.body_joint_names]
+        self._q_at, self._dof = (np.array(x) for x in _addresses(joints))
+        leaders = [self.mj_model.joint(name) for name in model.joint_names]
+        self._leader_at, self._leader_dof = (np.array(x) for x in _addresses(leaders))
+        pendulums = [self.mj_model.joint(name) for name in names if name is not None]
+        self._pendulum_at, self._pendulum_dof = _addresses(pendulums)
+        # Positions of all joints are offset + G q.
+        self._G = np.zeros((len(joints), model.n))
+        self._G[np.arange(len(joints)), model.coordinate] = model.ratio
+        self._offset = np.array(model.offset)
+        bodies = {self.mj_model.body(i).name: i for i in range(1, self.mj_model.nbody)}
+        self._body_of = {link: bodies.get(link, 0) for link in model.frames}
+        self._link_of = {body: link for link, body in self._body_of.items() if body > 0}
+        for i, payload in enumerate(self._payloads):
+            self._link_of[bodies[f"payload {i}"]] = payload.link
+
+    def _describe_robot(self, spec: Any) -> None:
+        mj, model = self._mj, self.bare
+        spec.compiler.fusestatic = False  # links on fixed joints keep their names
+        spec.compiler.inertiafromgeom = mj.mjtInertiaFromGeom.mjINERTIAFROMGEOM_FALSE
+        spec.compiler.boundinertia = LEAST_INERTIA
+        spec.option.gravity = model.gravity
+        spec.option.integrator = getattr(mj.mjtIntegrator, INTEGRATORS[self.integrator])
+        spec.option.disableflags |= int(mj.mjtDisableBit.mjDSBL_AUTORESET)
+        if not self.stops:
+            spec.option.disableflags |= int(mj.mjtDisableBit.mjDSBL_LIMIT)
+        found, wanted = {joint.name for joint in spec.joints}, set(model.body_joint_names)
+        if found != wanted:
+            odd = min(found ^ wanted)
+            raise ArgumentError(
+                f"urdf and model must have the same moving joints; '{odd}' is only in the "
+                f"{'urdf' if odd in found else 'model'}: leave urdf out to simulate the model"
+            )
+        for joint in spec.joints:
+            joint.armature = 0.0
+            joint.damping, joint.frictionloss = 0.0 * np.array(joint.damping), 0.0
+        for name, rotor in zip(model.joint_names, model.rotor_inertia, strict=True):
+            spec.joint(name).armature = rotor
+        for tie in spec.equalities:  # mimic joints
+            tie.solref, tie.solimp = [HOLD_TIME, 1.0], HARD
+        for name in model.joint_names:
+            brake = spec.add_equality(name=_brake(name), name1=name, active=False)
+            brake.type, brake.objtype = mj.mjtEq.mjEQ_JOINT, mj.mjtObj.mjOBJ_JOINT
+            brake.solref, brake.solimp = [HOLD_TIME, 1.0], HARD
+        for shape in spec.geoms:
+            shape.contype, shape.conaffinity = ROBOT, THINGS
+            shape.solref, shape.solimp = [self.contact_time, 1.0], SOFT
+        if self.obstacles and not list(spec.geoms):
+            raise ArgumentError(
+                "the URDF has no collision shape that could touch an obstacle: leave urdf out to "
+                "collide with balls and tubes"
+            )
+
+    def _add_obstacle(self, spec: Any, i: int) -> str | None:
+        """Add obstacle i to the world; comes back with the name of its joint, if it has one."""
+        kind, obstacle, owner = self._mj.mjtGeom, self.obstacles[i], spec.worldbody
+        name, joint = f"obstacle {i}", None
+        if isinstance(obstacle, Pendulum):
+            down = _down(self.bare.gravity)
+            axis = np.array(obstacle.axis, dtype=float)
+            if np.linalg.norm(np.cross(axis, down)) < 1e-9 * np.linalg.norm(axis):
+                raise ArgumentError("axis of a pendulum must not be along gravity")
+            joint, ball = name, obstacle.length * down
+            owner = owner.add_body(name=name, pos=np.array(obstacle.pivot, dtype=float))
+            hinge = owner.add_joint(name=name, axis=axis)
+            hinge.type = self._mj.mjtJoint.mjJNT_HINGE
+            inertia = 0.4 * obstacle.mass * obstacle.radius**2 * np.eye(3)
+            _set_inertia(owner, obstacle.mass, ball, inertia)
+        shape = owner.add_geom(name=name, contype=THINGS, conaffinity=ROBOT)
+        shape.solref, shape.solimp = [self.contact_time, 1.0], SOFT
+        if isinstance(obstacle, Plane):
+            row = obstacle.row()
+            shape.type, shape.pos, shape.size = kind.mjGEOM_PLANE, row[1:4], [0.0, 0.0, 1.0]
+            shape.quat = _quaternion_z_to(row[4:7])
+        elif isinstance(obstacle, Box):
+            shape.type, shape.size = kind.mjGEOM_BOX, np.array(obstacle.half_sizes, dtype=float)
+            shape.pos = np.array(obstacle.centre, dtype=float)
+        else:
+            shape.type, shape.size = kind.mjGEOM_SPHERE, [obstacle.radius, 0.0, 0.0]
+            shape.pos = ball if isinstance(obstacle, Pendulum) else obstacle.row()[1:4]
+        return joint
+
+    def _check_same_robot(self) -> None:
+        """Links at the same places, and the same torque, or the URDF is another robot's."""
+        mj, model, data = self._mj, self.bare, self.mj_data
+        q, qd = np.random.default_rng(0).uniform(-1.0, 1.0, (2, model.n))
+        data.qpos[self._q_at] = self._offset + self._G @ q
+        data.qvel[self._dof] = self._G @ qd
+        mj.mj_forward(self.mj_model, data)
+        for link, body in self._body_of.items():
+            off = forward_kinematics(model, q, link)[:3, 3] - data.xpos[body]
+            if np.abs(off).max() > 1e-6:
+                raise ArgumentError(
+                    f"urdf and model must be the same robot; link '{link}' is "
+                    f"{np.linalg.norm(off):.3g} m off: leave urdf out to simulate the model"
+                )
+        tau = inverse_dynamics(model, q, qd, np.zeros(model.n))
+        off = self._G.T @ data.qfrc_bias[self._dof] - tau
+        if np.abs(off).max() > 1e-6 * (1.0 + np.abs(tau).max()):
+            raise ArgumentError(
+                "urdf and model must be the same robot; their masses differ by "
+                f"{np.abs(off).max():.3g} N m of torque: leave urdf out to simulate the model"
+            )
+
+
+def _engine() -> ModuleType:
+    try:
+        import mujoco
+    except ImportError:
+        raise RobodynError(
+            "MujocoPlant needs MuJoCo, the extra 'mujoco': pip install 'robodyn_ros[mujoco]'"
+        ) from None
+    return mujoco
+
+
+def _plain(urdf: str | PathLike[str]) -> tuple[str, list[str]]:
+    """A URDF, from a file or a text, without meshes and whatever else MuJoCo would open, and the
+    links that have no other collision shape than a mesh.
+    """
+    read_urdf(urdf)  # refuses what is no URDF or not good for us
+    blanks = "\ufeff \t\r\n"
+    is_text = isinstance(urdf, str) and urdf.lstrip(blanks).startswith("<")
+    robot = ET.fromstring(str(urdf).lstrip(blanks) if is_text else Path(urdf).read_bytes())
+    for part in list(robot):
+        if part.tag not in ("link", "joint"):
+            robot.remove(part)
+    bare_links = []
+    for link in robot.iter("link"):
+        shapes = link.findall("collision")
+        meshes = [shape for shape in shapes if shape.find("geometry/mesh") is not None]
+        if meshes and len(meshes) == len(shapes):
+            bare_links.append(str(link.get("name")))
+        for part in meshes + link.findall("visual"):
+            link.remove(part)
+    return ET.tostring(robot, encoding="unicode"), bare_links
+
+
+def _brake(joint: str) -> str:
+    return f"brake of {joint}"
+
+
+def _addresses(joints: Sequence[Any]) -> tuple[list[int], list[int]]:
+    """Where joints have their positions and velocities."""
+    return [int(j.qposadr[0]) for j in joints], [int(j.dofadr[0]) for j in joints]
+
+
+def _set_inertia(body: Any, mass: float, com: npt.ArrayLike, inertia: Array) -> None:
+    """Give a body of MuJoCo's description its mass, and its inertia [kg m^2] about the centre."""
+    moments, axes = np.linalg.eigh(inertia)
+    axes[:, 0] *= np.sign(np.linalg.det(axes))
+    body.explicitinertial = True
+    body.mass, body.ipos = float(mass), np.array(com, dtype=float)
+    body.inertia, body.iquat = np.maximum(moments, LEAST_INERTIA), _quaternion(axes)
+
+
+def _quaternion(R: Array) -> Array:
+    """(w, x, y, z) of a rotation matrix, from the largest of its four."""
+    K = np.array(
+        [
+            [R.trace(), R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]],
+            [0.0, 2.0 * R[0, 0] - R.trace(), R[0, 1] + R[1, 0], R[0, 2] + R[2, 0]],
+            [0.0, 0.0, 2.0 * R[1, 1] - R.trace(), R[1, 2] + R[2, 1]],
+            [0.0, 0.0, 0.0, 2.0 * R[2, 2] - R.trace()],
+        ]
+    )
+    return np.linalg.eigh(K, UPLO="U")[1][:, -1]
+
+
+def _quaternion_z_to(normal: Array) -> Array:
+    """A rotation that takes the z axis to this unit vector."""
+    q = np.array([1.0 + normal[2], -normal[1], normal[0], 0.0])
+    return q / np.linalg.norm(q) if q[0] > 1e-9 else np.array([0.0, 1.0, 0.0, 0.0])
+
+
+def _down(gravity: Array) -> Array:
+    """The direction in which things hang."""
+    size = np.linalg.norm(gravity)
+    return np.array([0.0, 0.0, -1.0]) if size == 0.0 else np.array(gravity) / size
