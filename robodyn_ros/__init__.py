@@ -50,6 +50,19 @@ _HOME = {
     "dynamics.energy": ["kinetic_energy", "potential_energy"],
     "dynamics.kinematics": ["forward_kinematics", "jacobian", "jacobian_rate_product"],
     "dynamics.warmup": ["warmup"],
+    "detection.observer": ["MomentumObserver", "residual"],
+    "detection.other_observers": ["EnergyObserver", "InverseDynamicsObserver", "VelocityObserver"],
+    "detection.thresholds": ["Thresholds", "calibrate"],
+    "detection.detector": ["CollisionDetector", "CollisionState", "Level"],
+    "detection.isolation": ["Isolation", "isolate"],
+    "detection.wrench": ["ContactPoint", "contact_point", "external_wrench"],
+    "simulation.plant": ["PlantState"],
+    "simulation.rigid": ["RigidPlant"],
+    "simulation.elastic": ["ElasticJointPlant"],
+    "simulation.mujoco_plant": ["MujocoPlant"],
+    "simulation.obstacles": ["Box", "Pendulum", "Plane", "Probe", "Sphere"],
+    "simulation.sensors": ["LWR_SENSORS", "Measurement", "SensorModel"],
+    "simulation.perturb": ["perturbed"],
 }
 _MODULE = {name: module for module, names in _HOME.items() for name in names}
 _MODULE["robots"] = "model.robots"
@@ -71,6 +84,21 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:  # the same for type checkers; a test keeps both lists alike
+    from .detection.detector import CollisionDetector as CollisionDetector
+    from .detection.detector import CollisionState as CollisionState
+    from .detection.detector import Level as Level
+    from .detection.isolation import Isolation as Isolation
+    from .detection.isolation import isolate as isolate
+    from .detection.observer import MomentumObserver as MomentumObserver
+    from .detection.observer import residual as residual
+    from .detection.other_observers import EnergyObserver as EnergyObserver
+    from .detection.other_observers import InverseDynamicsObserver as InverseDynamicsObserver
+    from .detection.other_observers import VelocityObserver as VelocityObserver
+    from .detection.thresholds import Thresholds as Thresholds
+    from .detection.thresholds import calibrate as calibrate
+    from .detection.wrench import ContactPoint as ContactPoint
+    from .detection.wrench import contact_point as contact_point
+    from .detection.wrench import external_wrench as external_wrench
     from .dynamics.coriolis import coriolis_matrix as coriolis_matrix
     from .dynamics.coriolis import equations_of_motion as equations_of_motion
     from .dynamics.energy import kinetic_energy as kinetic_energy
@@ -111,3 +139,16 @@ if TYPE_CHECKING:  # the same for type checkers; a test keeps both lists alike
     from .model.urdf import load_urdf as load_urdf
     from .model.urdf_writer import to_urdf as to_urdf
     from .resources import share_path as share_path
+    from .simulation.elastic import ElasticJointPlant as ElasticJointPlant
+    from .simulation.mujoco_plant import MujocoPlant as MujocoPlant
+    from .simulation.obstacles import Box as Box
+    from .simulation.obstacles import Pendulum as Pendulum
+    from .simulation.obstacles import Plane as Plane
+    from .simulation.obstacles import Probe as Probe
+    from .simulation.obstacles import Sphere as Sphere
+    from .simulation.perturb import perturbed as perturbed
+    from .simulation.plant import PlantState as PlantState
+    from .simulation.rigid import RigidPlant as RigidPlant
+    from .simulation.sensors import LWR_SENSORS as LWR_SENSORS
+    from .simulation.sensors import Measurement as Measurement
+    from .simulation.sensors import SensorModel as SensorModel
