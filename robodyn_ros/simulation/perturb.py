@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..errors import ArgumentError
 from ..model.robot import RobotModel
 
 
@@ -21,6 +22,10 @@ def perturbed(
 
     Inertias scale as a whole, so that they stay those of possible bodies.
     """
+    bounds = {"mass": mass, "com": com, "inertia": inertia, "friction": friction}
+    for name, bound in bounds.items():
+        if not 0.0 <= bound < (np.inf if name == "com" else 1.0):
+            raise ArgumentError(f"{name} must be a share from 0 to 1 (com: metres), got {bound!r}")
     random = np.random.default_rng(seed)
 
     def factor(share: float, count: int) -> np.ndarray:

@@ -47,7 +47,7 @@ class Plant(ABC):
         self.sensor, self.seed = sensor, seed
         self.pushes: list[Push] = []
         self.faults: dict[str, Fault] = {}
-        self._start = (self._vector("q", q), self._vector("qd", qd))
+        self._start = (self._vector("q", q).copy(), self._vector("qd", qd).copy())
         self.reset()
 
     def reset(self, q: npt.ArrayLike | None = None, qd: npt.ArrayLike | None = None) -> None:
@@ -119,6 +119,7 @@ class Plant(ABC):
         k = self._joint(joint)
         fault = make_fault(joint, kind, value)
         self.faults[joint] = fault
+        self._frozen.pop(k, None)
         if kind == "sensor_freeze":
             self._frozen[k] = (float(self.measurement.q[k]), float(self.measurement.qd[k]))
         self._set_motors()

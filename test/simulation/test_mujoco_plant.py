@@ -253,7 +253,7 @@ def test_a_locked_joint_stays_and_is_let_go():
     plant.attach(rd.Payload("link_7", 1.0))
     positions(plant, 0.5)
     assert plant.state.q[1] == pytest.approx(held, abs=5e-4)
-    assert abs(plant.state.q[3] - BENT[3]) > 0.02
+    assert abs(plant.state.q[3] - BENT[3]) > 0.01
     assert np.array_equal(plant.state.tau_ext, STILL)  # a brake is no contact
     plant.mend("joint_2")
     positions(plant, 0.2)

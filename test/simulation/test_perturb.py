@@ -63,3 +63,11 @@ def test_each_error_alone(name):
     for item in CHANGED:
         same = np.allclose(getattr(other, item), getattr(MODEL, item), rtol=1e-12, atol=0.0)
         assert same == (item not in touched), item
+
+
+@pytest.mark.parametrize(
+    "bounds", [{"mass": -0.1}, {"mass": 1.0}, {"com": np.inf}, {"friction": np.nan}]
+)
+def test_bounds_are_checked(bounds):
+    with pytest.raises(rd.ArgumentError, match=next(iter(bounds))):
+        perturbed(rd.robots.lwr_iii(), 1, **bounds)

@@ -429,3 +429,20 @@ def test_a_step_too_large_says_so():
     plant = RigidPlant(KUKA, BENT)
     with pytest.raises(rd.RobodynError, match="smaller dt"):
         run(plant, 100.0, dt=0.5)
+
+
+def test_reset_goes_back_to_where_it_started_whatever_became_of_the_array():
+    q = np.full(7, 0.2)
+    plant = rd.RigidPlant(rd.robots.lwr_iii(), q)
+    q[:] = 1.0
+    plant.reset()
+    np.testing.assert_array_equal(plant.state.q, np.full(7, 0.2))
+
+
+def test_another_fault_ends_a_frozen_sensor():
+    plant = rd.RigidPlant(rd.robots.lwr_iii(), np.full(7, 0.2))
+    plant.fail("joint_1", "sensor_freeze")
+    plant.fail("joint_1", "bias", 20.0)
+    for _ in range(20):
+        plant.step(np.zeros(7), 1e-3)
+    assert plant.measurement.q[0] == plant.state.q[0] != 0.2
