@@ -54,6 +54,7 @@ _HOME = {
     "detection.other_observers": ["EnergyObserver", "InverseDynamicsObserver", "VelocityObserver"],
     "detection.thresholds": ["Thresholds", "calibrate"],
     "detection.detector": ["CollisionDetector", "CollisionState", "Level"],
+    "detection.fault_identification": ["FaultReport", "ModelErrors", "identify_fault"],
     "detection.isolation": ["Isolation", "isolate"],
     "detection.wrench": ["ContactPoint", "contact_point", "external_wrench"],
     "simulation.plant": ["PlantState"],
@@ -87,6 +88,9 @@ if TYPE_CHECKING:  # the same for type checkers; a test keeps both lists alike
     from .detection.detector import CollisionDetector as CollisionDetector
     from .detection.detector import CollisionState as CollisionState
     from .detection.detector import Level as Level
+    from .detection.fault_identification import FaultReport as FaultReport
+    from .detection.fault_identification import ModelErrors as ModelErrors
+    from .detection.fault_identification import identify_fault as identify_fault
     from .detection.isolation import Isolation as Isolation
     from .detection.isolation import isolate as isolate
     from .detection.observer import MomentumObserver as MomentumObserver
