@@ -27,7 +27,7 @@ FRICTION = ("viscous", "coulomb", "stiction", "stribeck")
 def _freeze(owner: Any) -> None:
     """Make all arrays of a frozen dataclass its own, and read-only."""
     for name, value in list(vars(owner).items()):
-        if isinstance(value, np.ndarray) and not name.endswith("block"):
+        if isinstance(value, np.ndarray) and "block" not in name:
             value = value.copy()
             value.setflags(write=False)
             object.__setattr__(owner, name, value)
@@ -80,7 +80,7 @@ class RobotModel:
     viscous: Array  # [N m s/rad or N s/m]
     coulomb: Array  # [N m or N]
     stiction: Array  # [N m or N], friction at the onset of motion; as coulomb: no Stribeck effect
-    stribeck: Array  # [s/rad or s/m], how fast stiction fades with speed: B of [Khalil] (7.26)
+    stribeck: Array  # [s/rad or s/m], how fast stiction fades with speed: B of [Khalil2019] (7.26)
 
     # One row per moving body.
     link_names: tuple[str, ...]
@@ -190,7 +190,7 @@ class RobotModel:
     def inertial_parameters(self) -> Array:
         """(10 N,): per body [m, mcx, mcy, mcz, Ixx, Ixy, Ixz, Iyy, Iyz, Izz] about its frame.
 
-        The inertia is taken about the origin of the joint frame, as in [Khalil] (7.3).
+        The inertia is taken about the origin of the joint frame, as in [Khalil2019] (7.3).
         """
         rows = []
         for i in range(len(self.link_names)):
