@@ -381,9 +381,18 @@ def _in_python(
 ) -> Callable[..., Any]:
     """The same promise, kept by the compiler's dispatcher."""
 
+    def fits(array: Any) -> bool:
+        return (
+            type(array) is np.ndarray
+            and array.dtype == np.float64
+            and array.dtype.isnative
+            and array.shape == (n,)
+        )
+
     def call(*arrays: Any) -> Any:
-        if len(arrays) != inputs or any(np.shape(array) != (n,) for array in arrays):
+        if len(arrays) != inputs or not all(map(fits, arrays)):
             return None
+        arrays = tuple(np.require(array, requirements=["C", "W", "A"]) for array in arrays)
         made = [np.empty(shape) for shape in shapes]
         try:
             bad = target(block, *arrays, *(array.reshape(-1) for array in made))
