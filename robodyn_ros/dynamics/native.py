@@ -186,74 +186,49 @@ kernel: Any = None
 MANY = 1 << 40  # nobody asks the block for its length
 
 
+@inline
+def _block(f):
+    return carray(floats_at(f[BLOCK]), MANY)
+
+
+@inline
+def _in(f, i):
+    return carray(floats_at(f[IN + i]), f[N])
+
+
+@inline
+def _out(f, i):
+    return carray(floats_at(f[OUT + i]), f[SIZE + i])
+
+
 def _frame_1_1(frame):
     f = words_at(frame)
-    n = f[N]
-    block = carray(floats_at(f[BLOCK]), MANY)
-    return kernel(block, carray(floats_at(f[IN]), n), carray(floats_at(f[OUT]), f[SIZE]))
+    return kernel(_block(f), _in(f, 0), _out(f, 0))
 
 
 def _frame_2_1(frame):
     f = words_at(frame)
-    n = f[N]
-    return kernel(
-        carray(floats_at(f[BLOCK]), MANY),
-        carray(floats_at(f[IN]), n),
-        carray(floats_at(f[IN + 1]), n),
-        carray(floats_at(f[OUT]), f[SIZE]),
-    )
+    return kernel(_block(f), _in(f, 0), _in(f, 1), _out(f, 0))
 
 
 def _frame_2_3(frame):
     f = words_at(frame)
-    n = f[N]
-    return kernel(
-        carray(floats_at(f[BLOCK]), MANY),
-        carray(floats_at(f[IN]), n),
-        carray(floats_at(f[IN + 1]), n),
-        carray(floats_at(f[OUT]), f[SIZE]),
-        carray(floats_at(f[OUT + 1]), f[SIZE + 1]),
-        carray(floats_at(f[OUT + 2]), f[SIZE + 2]),
-    )
+    return kernel(_block(f), _in(f, 0), _in(f, 1), _out(f, 0), _out(f, 1), _out(f, 2))
 
 
 def _frame_3_1(frame):
     f = words_at(frame)
-    n = f[N]
-    return kernel(
-        carray(floats_at(f[BLOCK]), MANY),
-        carray(floats_at(f[IN]), n),
-        carray(floats_at(f[IN + 1]), n),
-        carray(floats_at(f[IN + 2]), n),
-        carray(floats_at(f[OUT]), f[SIZE]),
-    )
+    return kernel(_block(f), _in(f, 0), _in(f, 1), _in(f, 2), _out(f, 0))
 
 
 def _frame_4_1(frame):
     f = words_at(frame)
-    n = f[N]
-    return kernel(
-        carray(floats_at(f[BLOCK]), MANY),
-        carray(floats_at(f[IN]), n),
-        carray(floats_at(f[IN + 1]), n),
-        carray(floats_at(f[IN + 2]), n),
-        carray(floats_at(f[IN + 3]), n),
-        carray(floats_at(f[OUT]), f[SIZE]),
-    )
+    return kernel(_block(f), _in(f, 0), _in(f, 1), _in(f, 2), _in(f, 3), _out(f, 0))
 
 
 def _frame_4_2(frame):
     f = words_at(frame)
-    n = f[N]
-    return kernel(
-        carray(floats_at(f[BLOCK]), MANY),
-        carray(floats_at(f[IN]), n),
-        carray(floats_at(f[IN + 1]), n),
-        carray(floats_at(f[IN + 2]), n),
-        carray(floats_at(f[IN + 3]), n),
-        carray(floats_at(f[OUT]), f[SIZE]),
-        carray(floats_at(f[OUT + 1]), f[SIZE + 1]),
-    )
+    return kernel(_block(f), _in(f, 0), _in(f, 1), _in(f, 2), _in(f, 3), _out(f, 0), _out(f, 1))
 
 
 TEMPLATES = {
@@ -281,8 +256,7 @@ def _compiled(target: Any, inputs: int, outputs: int) -> Any:
         co_filename=function.__code__.co_filename,
         co_firstlineno=function.__code__.co_firstlineno,
     )
-    names = {"kernel": target, "N": N, "IN": IN, "OUT": OUT, "SIZE": SIZE, "BLOCK": BLOCK}
-    names |= {"MANY": MANY, "carray": carray, "words_at": words_at, "floats_at": floats_at}
+    names = {"kernel": target, "words_at": words_at, "_block": _block, "_in": _in, "_out": _out}
     twin = types.FunctionType(code, names, name)
     twin.__qualname__, twin.__module__ = f"{name}_{EDITION}", function.__module__
     return cfunc("int64(int64)", **COMPILE)(twin)
