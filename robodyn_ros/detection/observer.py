@@ -21,10 +21,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..dynamics.call import states_of
+from ..dynamics.call import per_joint, states_of
+from ..dynamics.friction import friction_law, friction_torque, sharp_sign
 from ..dynamics.momentum import _momentum_terms, momentum_terms
 from ..dynamics.native import bind
-from ..dynamics.vector import U1, U2, U3, index, inline, kernel
+from ..dynamics.vector import U1, U2, U3, index, kernel
 from ..errors import ArgumentError
 from ..model import block as at
 from ..model.block import U, aligned_copy
@@ -36,17 +37,6 @@ Array = npt.NDArray[np.float64]
 STARTED, DT, GRAVITY_FREE, FRICTION = U(0), U(1), U(2), U(3)
 GAIN, R, P, B, P_NEW, CTQD, G, LOSSES = (U(k) for k in range(8))  # LOSSES: 4 n
 SWITCHES = U(4)
-
-
-@inline
-def friction_of(losses, n, k, v):
-    """Friction torque of joint k at speed v: [Khalil2019] (7.26), no step at rest."""
-    if v == 0.0:
-        return 0.0
-    dry = losses[n + k] + (losses[U2 * n + k] - losses[n + k]) * math.exp(
-        -abs(v) * losses[U3 * n + k]
-    )
-    return losses[k] * v + math.copysign(dry, v)
 
 
 @kernel("int64(float64[::1], float64[::1], float64[::1], float64[::1], float64[::1])")
@@ -72,7 +62,14 @@ def _observe(block, q, qd, tau, out):
         if block[s + GRAVITY_FREE] == 0.0:
             b -= g[k]
         if block[s + FRICTION] != 0.0:
-            b -= friction_of(losses, n, k, qd[k])
+            b -= friction_law(
+                losses[k],
+                losses[n + k],
+                losses[U2 * n + k],
+                losses[U3 * n + k],
+                qd[k],
+                sharp_sign(qd[k]),
+            )
         if started:
             mean = (p[k] - block[v + P * n + k]) / dt - tau[k] - 0.5 * (b + block[v + B * n + k])
             blend = -math.expm1(-block[v + GAIN * n + k] * dt)
@@ -86,12 +83,9 @@ def _observe(block, q, qd, tau, out):
 
 def gains_of(model: RobotModel, gain: npt.ArrayLike) -> Array:
     """Observer gains [1/s], one for all or per joint, checked."""
-    try:
-        gains = np.array(np.broadcast_to(np.asarray(gain, dtype=np.float64), (model.n,)))
-    except (TypeError, ValueError):
-        raise ArgumentError(f"gain must be one number or {model.n}, got {gain!r}") from None
-    if not (np.isfinite(gains).all() and (gains > 0.0).all()):
-        raise ArgumentError(f"gain must be positive and finite [1/s], got {gain!r}")
+    gains = per_joint(model, "gain", gain)
+    if not (gains > 0.0).all():
+        raise ArgumentError(f"gain must be positive [1/s], got {gain!r}")
     return gains
 
 
@@ -227,8 +221,6 @@ def residual(
     p, ctqd, g = momentum_terms(model, log["q"], log["qd"], threads=threads)
     b = ctqd if gravity_free else ctqd - g
     if friction:
-        from ..dynamics.friction import friction_torque
-
         b = b - friction_torque(model, log["qd"])
     r = np.zeros_like(p)
     torque = np.ascontiguousarray(log["tau"])

@@ -57,6 +57,17 @@ def checked(model: RobotModel, **arguments: Any) -> list[Array]:
     return list(states.values())
 
 
+def per_joint(model: RobotModel, name: str, value: ArrayLike) -> Array:
+    """(n,): finite numbers from one for all joints or one each."""
+    try:
+        numbers = np.array(np.broadcast_to(np.asarray(value, dtype=np.float64), (model.n,)))
+    except (TypeError, ValueError):
+        raise ArgumentError(f"{name} must be one number or {model.n}, got {value!r}") from None
+    if not np.isfinite(numbers).all():
+        raise ArgumentError(f"{name} must be finite, got {value!r}")
+    return numbers
+
+
 def finite(model: RobotModel, result: Array, **arguments: Any) -> Array:
     """The result of these arguments, unless they were too large for it."""
     if not np.isfinite(result).all():

@@ -15,16 +15,18 @@ from .vector import U2, U3, index, inline, kernel, samples
 
 
 @inline
-def joint_friction(block, k, v, sign):
-    """Friction torque of joint k at speed v; `sign` is that of v, or a smooth stand-in."""
-    n = index(block[at.FRICTION_JOINTS])
-    f = at.FRICTION_HEADER + k
-    viscous, coulomb = block[f], block[f + n]
-    stiction, fading = block[f + U2 * n], block[f + U3 * n]
+def friction_law(viscous, coulomb, stiction, fading, v, sign):
+    """Friction torque at speed v; `sign` is that of v, or a smooth stand-in."""
     dry = coulomb
     if stiction != coulomb:
         dry += (stiction - coulomb) * math.exp(-abs(v) * fading)
     return viscous * v + sign * dry
+
+
+@inline
+def sharp_sign(v):
+    """-1, 0 or 1: no friction at rest."""
+    return math.copysign(1.0, v) if v != 0.0 else 0.0
 
 
 @kernel("int64(float64[::1], float64[::1], float64[::1])")
@@ -37,11 +39,11 @@ def _friction(block, qd, tau):
     for t in range(T):
         for k in range(n):
             v = qd[t * n + k]
-            if width > 0.0:
-                sign = math.tanh(v / width)
-            else:
-                sign = math.copysign(1.0, v) if v != 0.0 else 0.0
-            tau[t * n + k] = joint_friction(block, k, v, sign)
+            sign = math.tanh(v / width) if width > 0.0 else sharp_sign(v)
+            f = at.FRICTION_HEADER + k
+            tau[t * n + k] = friction_law(
+                block[f], block[f + n], block[f + U2 * n], block[f + U3 * n], v, sign
+            )
             bad += 0.0 * v + 0.0 * tau[t * n + k]
     return 0 if bad == 0.0 else 1
 

@@ -15,7 +15,7 @@ from ..errors import ArgumentError
 from ..model import block as at
 from ..model.block import U
 from ..model.robot import RobotModel
-from .call import Array, ArrayLike, bind_to, checked, evaluate
+from .call import Array, ArrayLike, bind_to, checked, evaluate, per_joint
 from .external import external_torque
 from .friction import friction_torque
 from .joints import joint_frame, set_positions
@@ -234,17 +234,6 @@ def feedback_linearizing_torque(
     linear equation. [DeLuca2009] (14). Gains [1/s^2] and [1/s], one for all or per joint.
     """
     q, qd, q_d, qd_d, qdd_d = checked(model, q=q, qd=qd, q_d=q_d, qd_d=qd_d, qdd_d=qdd_d)
-    kp, kd = gains_of(model, "kp", kp), gains_of(model, "kd", kd)
+    kp, kd = per_joint(model, "kp", kp), per_joint(model, "kd", kd)
     a = qdd_d + kp * (q_d - q) + kd * (qd_d - qd)
     return inverse_dynamics(model, q, qd, a)
-
-
-def gains_of(model: RobotModel, name: str, gain: ArrayLike) -> Array:
-    """Gains per joint from one for all or one each, checked."""
-    try:
-        gains = np.array(np.broadcast_to(np.asarray(gain, dtype=np.float64), (model.n,)))
-    except (TypeError, ValueError):
-        raise ArgumentError(f"{name} must be one number or {model.n}, got {gain!r}") from None
-    if not np.isfinite(gains).all():
-        raise ArgumentError(f"{name} must be finite, got {gain!r}")
-    return gains

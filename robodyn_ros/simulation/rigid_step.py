@@ -21,6 +21,7 @@ from __future__ import annotations
 import math
 
 from ..dynamics.forward import _articulated_bodies, _through_mass_matrix
+from ..dynamics.friction import friction_law
 from ..dynamics.kinematics import R_, o_, place_base, place_bodies
 from ..dynamics.vector import (
     U1,
@@ -131,10 +132,14 @@ def _external(block, loads, probes, obstacles, q, qd, ext):
 @inline
 def _driven(drives, d, width, x, v, tau):
     """What is left of a motor's torque after friction and the joint's stops."""
-    dry = drives[d + COULOMB]
-    if drives[d + STICTION] != dry:
-        dry += (drives[d + STICTION] - dry) * math.exp(-abs(v) * drives[d + FADING])
-    left = tau - drives[d + VISCOUS] * v - dry * math.tanh(v / width)
+    left = tau - friction_law(
+        drives[d + VISCOUS],
+        drives[d + COULOMB],
+        drives[d + STICTION],
+        drives[d + FADING],
+        v,
+        math.tanh(v / width),
+    )
     beyond = max(x - drives[d + HIGHEST], 0.0) + min(x - drives[d + LOWEST], 0.0)
     if beyond != 0.0:
         left -= drives[d + STOP] * beyond + drives[d + STOP_DAMPING] * v
