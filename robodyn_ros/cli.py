@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,13 +18,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from . import __version__
-from .errors import ArgumentError, ModelWarning, RobodynError
-from .model import robots, table
-from .model.robot import RobotModel
-from .model.urdf import load_urdf
-from .model.urdf_writer import to_urdf
-
-BUILT_IN = ("lwr_iii", "kuka_lwr4", "stanford", "planar_2r", "rx90", "puma_4dof")
+from .errors import ArgumentError, ModelWarning, ResourceError, RobodynError
+from .model import table
+from .model.load import load_robot
 
 app = typer.Typer(
     help="Rigid-body dynamics of robot arms, and what touches them.",
@@ -31,23 +29,6 @@ app = typer.Typer(
 )
 console = Console()
 complaints = Console(stderr=True)
-
-
-def load_robot(
-    robot: str,
-    root: str | None = None,
-    tip: str | None = None,
-    lock: dict[str, float] | None = None,
-    strict: bool = False,
-) -> RobotModel:
-    """One of the built-in arms by name, or a URDF by path."""
-    description = robot
-    if robot in BUILT_IN and not Path(robot).exists():
-        model: RobotModel = getattr(robots, robot)()
-        if not (root or tip or lock or strict):
-            return model
-        description = to_urdf(model)
-    return load_urdf(description, root=root, tip=tip, lock=lock, strict=strict)
 
 
 def parse_lock(items: list[str]) -> dict[str, float]:
@@ -133,6 +114,109 @@ def tour(
     from .tour import walk
 
     walk(load_robot(robot), console)
+
+
+@app.command()
+def demo(
+    robot: Annotated[str, typer.Option(help="A built-in arm.")] = "",
+    urdf: Annotated[str, typer.Option(help="Your own arm's URDF instead.")] = "",
+    plant: Annotated[str, typer.Option(help="rigid, elastic or mujoco.")] = "",
+    push: Annotated[
+        list[str] | None,
+        typer.Option(help="LINK:NEWTON or LINK:FX,FY,FZ, instead of the script's."),
+    ] = None,
+    params: Annotated[Path | None, typer.Option(help="Parameter YAML of all nodes.")] = None,
+    duration: Annotated[float, typer.Option(help="[s]")] = 30.0,
+    composed: Annotated[bool, typer.Option(help="All nodes in one process.")] = False,
+    headless: Annotated[bool, typer.Option(help="No live table; for scripts.")] = False,
+    picture: Annotated[Path, typer.Option(help="Where the plot goes.")] = Path("demo.png"),
+) -> None:
+    """The collision demo: an arm moves, is pushed, feels it, gives way and goes on.
+
+    Exit code 0 only if every push was found, none was invented, and the arm resumed.
+    """
+    with ros_at_hand():
+        from .nodes.demo_command import show
+    ok = show(
+        robot, urdf, plant, push or [], params, duration, composed, headless, picture, console
+    )
+    raise typer.Exit(0 if ok else 1)
+
+
+@app.command()
+def topics() -> None:
+    """List the topics of running nodes."""
+    with ros_at_hand():
+        from .nodes import terminal
+    for name, kind, publishers in terminal.topics():
+        print(f"{name}  {kind}  publishers: {publishers}")
+
+
+@app.command()
+def echo(
+    topic: Annotated[str, typer.Argument(help="A topic, or the end of its name: residual.")],
+    count: Annotated[int, typer.Option(help="End after so many messages; 0: never.")] = 0,
+) -> None:
+    """Print what comes on a topic."""
+    with ros_at_hand():
+        from .nodes import terminal
+    with contextlib.suppress(KeyboardInterrupt):
+        for text in terminal.echo(topic, count):
+            print(text, "---", sep="\n", flush=True)
+
+
+param = typer.Typer(help="Parameters of running nodes.", no_args_is_help=True)
+app.add_typer(param, name="param")
+
+
+@param.command("get")
+def param_get(
+    node: Annotated[str, typer.Argument(help="Its name, e.g. dynamics_node.")],
+    name: Annotated[str, typer.Argument(help="A parameter; all of them without.")] = "",
+) -> None:
+    """Print one or all parameters of a node."""
+    with ros_at_hand():
+        from .nodes import terminal
+    for key, value in terminal.get_parameters(node, [name] if name else None).items():
+        print(f"{key}: {value if isinstance(value, (str, bool, int, float)) else list(value)}")
+
+
+@param.command("set")
+def param_set(
+    node: Annotated[str, typer.Argument(help="Its name, e.g. dynamics_node.")],
+    name: Annotated[str, typer.Argument(help="A parameter, e.g. monitor.gain.")],
+    value: Annotated[str, typer.Argument(help="As in YAML: 0.5, true, text, [1.0, 2.0].")],
+) -> None:
+    """Set a parameter of a node while it runs."""
+    with ros_at_hand():
+        from .nodes import terminal
+    done, reason = terminal.set_parameter(node, name, parse_value(value))
+    if not done:
+        raise ArgumentError(f"{node} refused {name} = {value}: {reason}")
+    print(f"{node}: {name} = {value}")
+
+
+def parse_value(text: str) -> Any:
+    """A number, a truth value, a list of such, or else text."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return text
+    if isinstance(value, list) and any(isinstance(x, float) for x in value):
+        value = [float(x) for x in value]
+    return value
+
+
+@contextlib.contextmanager
+def ros_at_hand() -> Iterator[None]:
+    """Say what to do where ROS 2 is missing."""
+    try:
+        yield
+    except ImportError as error:
+        raise ResourceError(
+            f"ROS 2 is missing ({error}): source your installation, or without one "
+            "`pip install 'robodyn_ros[ros]'`"
+        ) from None
 
 
 def complain(kind: str, message: object) -> None:

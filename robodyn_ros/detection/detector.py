@@ -95,6 +95,12 @@ class CollisionDetector:
         self._settled = 0.0
         self._reason = reason
 
+    def continue_from(self, other: CollisionDetector) -> None:
+        """Go on where another detector of the same robot stands: what it found still counts."""
+        self._above, self._below = other._above.copy(), other._below.copy()
+        self._on = other._on & self.watched
+        self._settled, self._reason = other._settled, other._reason
+
     def update(
         self,
         r: npt.ArrayLike | None,

@@ -34,9 +34,9 @@ from ..model.robot import RobotModel
 Array = npt.NDArray[np.float64]
 
 # What the observer keeps behind the model's block: switches, then vectors of n numbers
-STARTED, DT, GRAVITY_FREE, FRICTION = U(0), U(1), U(2), U(3)
+STARTED, DT, GRAVITY_FREE, FRICTION, WIDTH = (U(k) for k in range(5))
 GAIN, R, P, B, P_NEW, CTQD, G, LOSSES = (U(k) for k in range(8))  # LOSSES: 4 n
-SWITCHES = U(4)
+SWITCHES = U(5)
 
 
 @kernel("int64(float64[::1], float64[::1], float64[::1], float64[::1], float64[::1])")
@@ -56,7 +56,7 @@ def _observe(block, q, qd, tau, out):
         bad += 0.0 * tau[k]
     if bad != 0.0:
         return 1
-    dt, started = block[s + DT], block[s + STARTED] != 0.0
+    dt, started, width = block[s + DT], block[s + STARTED] != 0.0, block[s + WIDTH]
     for k in range(n):
         b = ctqd[k]
         if block[s + GRAVITY_FREE] == 0.0:
@@ -68,7 +68,7 @@ def _observe(block, q, qd, tau, out):
                 losses[U2 * n + k],
                 losses[U3 * n + k],
                 qd[k],
-                sharp_sign(qd[k]),
+                math.tanh(qd[k] / width) if width > 0.0 else sharp_sign(qd[k]),
             )
         if started:
             mean = (p[k] - block[v + P * n + k]) / dt - tau[k] - 0.5 * (b + block[v + B * n + k])
@@ -92,8 +92,9 @@ def gains_of(model: RobotModel, gain: npt.ArrayLike) -> Array:
 class MomentumObserver:
     """The residual r [N m or N]: what acts on each joint from outside, filtered at rate `gain`.
 
-    friction: take the model's friction off. gravity_free: the command comes without the torque
-    that carries the arm's weight, as some vendors want it.
+    friction: take the model's friction off; friction_width [rad/s or m/s]: below which dry
+    friction fades to 0, as for `friction_torque`. gravity_free: the command comes without the
+    torque that carries the arm's weight, as some vendors want it.
     """
 
     def __init__(
@@ -102,8 +103,13 @@ class MomentumObserver:
         gain: npt.ArrayLike,
         friction: bool = False,
         *,
+        friction_width: float = 0.0,
         gravity_free: bool = False,
     ) -> None:
+        if not 0.0 <= friction_width < math.inf:
+            raise ArgumentError(
+                f"friction_width must be finite and not negative, got {friction_width!r}"
+            )
         n = model.n
         self.model = model
         self.gain = gains_of(model, gain)
@@ -112,6 +118,7 @@ class MomentumObserver:
         self._block = aligned_copy(room)
         self._own = self._block[model.block.size :]
         self._own[int(GRAVITY_FREE)], self._own[int(FRICTION)] = gravity_free, friction
+        self._own[int(WIDTH)] = friction_width
         self._vectors = self._own[int(SWITCHES) :].reshape(11, n)
         self._vectors[int(GAIN)] = self.gain
         self._vectors[int(LOSSES) :] = model.friction_block[2:].reshape(4, n)
@@ -135,6 +142,16 @@ class MomentumObserver:
         if r is None:
             r = self._carefully(q, qd, tau)
         return r
+
+    def continue_from(self, other: MomentumObserver) -> None:
+        """Go on where another observer of the same robot stands: r does not jump.
+
+        Where what counts as outside torque differs, the next sample only starts this one.
+        """
+        for vector in (R, P, B):
+            self._vectors[int(vector)] = other._vectors[int(vector)]
+        alike = all(self._own[int(k)] == other._own[int(k)] for k in (GRAVITY_FREE, FRICTION))
+        self._own[int(STARTED)] = other._own[int(STARTED)] if alike else 0.0
 
     def reset(self) -> None:
         """Forget everything: the next sample starts anew from r = 0."""
@@ -192,6 +209,7 @@ def residual(
     friction: bool = False,
     *,
     kind: str = "momentum",
+    friction_width: float = 0.0,
     gravity_free: bool = False,
     threads: int = 1,
 ) -> Array:
@@ -221,7 +239,7 @@ def residual(
     p, ctqd, g = momentum_terms(model, log["q"], log["qd"], threads=threads)
     b = ctqd if gravity_free else ctqd - g
     if friction:
-        b = b - friction_torque(model, log["qd"])
+        b = b - friction_torque(model, log["qd"], width=friction_width)
     r = np.zeros_like(p)
     torque = np.ascontiguousarray(log["tau"])
     if times.size:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ..dynamics.kinematics import forward_kinematics
 from ..errors import ArgumentError
 from ..model.robot import Payload, RobotModel
 from .faults import Fault, make_fault
@@ -97,9 +98,18 @@ class Plant(ABC):
         torque: npt.ArrayLike = (0.0, 0.0, 0.0),
         start: float | None = None,
         ramp: float = RAMP,
+        axes: str = "base",
     ) -> Push:
-        """Push a point [m] of a link with a force [N], base's axes, now or from `start` on."""
+        """Push a point [m] of a link with a force [N], now or from `start` on.
+
+        axes: those in which force and torque are given: the base's, or the link's as they are now.
+        """
         begin = self.state.t if start is None else start
+        if axes not in ("base", "link"):
+            raise ArgumentError(f"axes must be base or link, got {axes!r}")
+        if axes == "link":
+            R = forward_kinematics(self.model, self.state.q, link)[:3, :3]
+            force, torque = R @ np.asarray(force), R @ np.asarray(torque)
         made = make_push(self.model, link, force, point, begin, duration, shape, torque, ramp)
         self.pushes.append(made)
         return made

@@ -1,0 +1,199 @@
+"""ContactMonitor: from measured samples to residual, contact state, touched link and wrench.
+
+Everything that a detector does with a stream of samples, in one place and without a clock: times
+come with the samples. Gaps and jumps of time start the observer anew; settings change while it
+runs, and neither the residual nor the state jumps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ..dynamics.kinematics import forward_kinematics
+from ..errors import ArgumentError
+from ..model.robot import RobotModel
+from ..settings import check, group, one_or_each, setting
+from .detector import CollisionDetector, CollisionState, Level
+from .isolation import isolate
+from .observer import MomentumObserver
+from .thresholds import Thresholds
+from .wrench import external_wrench
+
+Array = npt.NDArray[np.float64]
+
+NO_WRENCH = np.zeros(6)
+
+
+@dataclass(frozen=True)
+class ThresholdSettings:
+    """Thresholds of one level: one number for all joints, or one each."""
+
+    base: tuple[float, ...] = setting((2.0,), "threshold at rest", "N m or N", low=0.0)
+    in_motion: tuple[float, ...] = setting(
+        (0.0,), "added once a joint moves: dry friction that the model lacks", "N m or N", low=0.0
+    )
+    per_velocity: tuple[float, ...] = setting((0.0,), "added per speed", "N m s/rad", low=0.0)
+    per_acceleration: tuple[float, ...] = setting(
+        (0.0,), "added per acceleration", "kg m^2", low=0.0
+    )
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    def thresholds(self, model: RobotModel) -> Thresholds:
+        """The same for this robot."""
+        columns = []
+        for name in ("base", "in_motion", "per_velocity", "per_acceleration"):
+            value = np.array(getattr(self, name))
+            if value.size not in (1, model.n):
+                raise ArgumentError(f"{name} must be one number or {model.n}, got {value.size}")
+            columns.append(np.broadcast_to(value, (model.n,)))
+        return Thresholds(*columns)
+
+
+@dataclass(frozen=True)
+class MonitorSettings:
+    """How contact is looked for."""
+
+    gain: tuple[float, ...] = setting(
+        (50.0,), "observer gain: the residual follows at this rate", "1/s", low=1e-3, high=1e4
+    )
+    friction: bool = setting(False, "take the model's friction off the torque")
+    gravity_free: bool = setting(False, "commands come without the torque that carries the arm")
+    contact: ThresholdSettings = group(ThresholdSettings, base=(2.0,))
+    collision: ThresholdSettings = group(ThresholdSettings, base=(4.0,))
+    debounce: float = setting(0.0, "how long a residual must stay above", "s", low=0.0, high=1.0)
+    hysteresis: float = setting(
+        0.8, "share of the threshold below which contact ends", low=0.05, high=1.0
+    )
+    release: float = setting(0.05, "and for how long", "s", low=0.0, high=10.0)
+    settling: float = setting(
+        0.1, "UNKNOWN for so long after a start, a gap or bad data", "s", low=0.0, high=10.0
+    )
+    masked: tuple[str, ...] = setting((), "joints that are not looked at")
+    wrench_link: str = setting("", "where the wrench is told; empty: the touched or the last link")
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+class _Parts(NamedTuple):
+    """What works with one set of settings."""
+
+    settings: MonitorSettings
+    observer: MomentumObserver
+    detector: CollisionDetector
+
+
+class Report(NamedTuple):
+    """What a sample tells."""
+
+    r: Array  # (n,) [N m or N], the residual
+    state: CollisionState
+    link: str  # where the wrench is told
+    wrench: Array  # (6,) [N, N m], in the link's own axes
+
+
+class ContactMonitor:
+    """Watches one robot.
+
+    Samples come with their times [s]. A step back, or one too long for the gain, starts the
+    observer anew; a sample that is not finite is dropped. Both give UNKNOWN until it has settled.
+    """
+
+    def __init__(self, model: RobotModel, settings: MonitorSettings | None = None) -> None:
+        self.model = model
+        self._parts = self.prepare(settings or MonitorSettings())
+        self.reset()
+
+    @property
+    def settings(self) -> MonitorSettings:
+        """What it works with now."""
+        return self._parts.settings
+
+    def prepare(self, settings: MonitorSettings) -> _Parts:
+        """Observer and detector for new settings, or an error; nothing changes yet."""
+        model = self.model
+        if settings.wrench_link:
+            model.frame(settings.wrench_link)
+        observer = MomentumObserver(
+            model,
+            one_or_each(settings.gain),
+            settings.friction,
+            gravity_free=settings.gravity_free,
+        )
+        detector = CollisionDetector(
+            settings.contact.thresholds(model),
+            settings.collision.thresholds(model),
+            model,
+            debounce=settings.debounce,
+            hysteresis=settings.hysteresis,
+            release=settings.release,
+            settling=settings.settling,
+            masked=settings.masked,
+        )
+        return _Parts(settings, observer, detector)
+
+    def apply(self, parts: _Parts) -> None:
+        """Take over what was prepared, between two samples: nothing jumps."""
+        parts.observer.continue_from(self._parts.observer)
+        parts.detector.continue_from(self._parts.detector)
+        self._parts = parts
+
+    def reset(self, reason: str = "just started") -> None:
+        """Forget everything; UNKNOWN until it has settled."""
+        self._parts.observer.reset()
+        self._parts.detector.reset(reason)
+        self._last: tuple[float, Array] | None = None
+        self._qdd = np.zeros(self.model.n)
+        self.state = CollisionState(Level.UNKNOWN, reason=reason)
+        self.r = np.zeros(self.model.n)
+
+    def update(self, t: float, q: Array, qd: Array, tau: Array) -> Report:
+        """Take in a sample; tau is what was applied since the one before."""
+        _, observer, detector = self._parts
+        dt = t - self._last[0] if self._last is not None else observer.longest_step
+        if self._last is not None and not 0.0 < dt <= observer.longest_step:
+            jump = "time went back" if dt <= 0.0 else f"no sample for {dt:.3g} s"
+            self.reset(jump)
+            dt = observer.longest_step
+        try:
+            self.r = observer.update(q, qd, tau, dt)
+        except ArgumentError as error:
+            return self.lost(str(error))
+        if detector.contact.moving or detector.collision.moving:
+            self._accelerate(qd, dt)
+        started, self._last = self._last is not None, (t, qd.copy())
+        if started:
+            self.state = detector.update(self.r, dt, qd, self._qdd)
+        return self._report(q)
+
+    def lost(self, reason: str) -> Report:
+        """A sample that cannot be used: nothing is known until good ones have come for a while."""
+        self._parts.detector.reset(reason)
+        self.state = CollisionState(Level.UNKNOWN, reason=reason)
+        return Report(self.r, self.state, self.model.link_names[-1], NO_WRENCH)
+
+    def _accelerate(self, qd: Array, dt: float) -> None:
+        """The acceleration, by differences that are smoothed as the residual is."""
+        if self._last is not None:
+            blend = -np.expm1(-self._parts.observer.gain * dt)
+            self._qdd += blend * ((qd - self._last[1]) / dt - self._qdd)
+
+    def _report(self, q: Array) -> Report:
+        """Where it is touched and with which wrench, if it is."""
+        link = self.settings.wrench_link or self.model.link_names[-1]
+        if self.state.level < Level.CONTACT and not self.settings.wrench_link:
+            return Report(self.r, self.state, link, NO_WRENCH)
+        limit = self._parts.detector.contact.base
+        if self.state.level >= Level.CONTACT:
+            where = isolate(self.model, self.r, limit, clear=1.0)
+            self.state = replace(self.state, link=where.link, reason=where.reason)
+            link = self.settings.wrench_link or where.link or link
+        W = external_wrench(self.model, q, self.r, link, weights=1.0 / np.maximum(limit, 1e-6))
+        R = forward_kinematics(self.model, q, link)[:3, :3]
+        return Report(self.r, self.state, link, np.concatenate([R.T @ W[:3], R.T @ W[3:]]))

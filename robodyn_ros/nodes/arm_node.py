@@ -1,0 +1,116 @@
+"""ArmNode: what the three nodes share: robot, parameters, and what they say about themselves."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from std_msgs.msg import String
+
+from ..errors import RobodynError
+from ..model.load import load_robot
+from ..model.robot import RobotModel
+from ..settings import check, setting
+from .parameters import Parameters
+from .runtime import LATCHED
+
+
+@dataclass(frozen=True)
+class RobotSettings:
+    """Which robot it is; with neither name nor file, the robot_description topic tells."""
+
+    name: str = setting("", "a built-in arm, e.g. lwr_iii", fixed=True)
+    urdf: str = setting("", "path of a URDF", fixed=True)
+    root: str = setting("", "link to take as the fixed base; empty: the URDF's root", fixed=True)
+    tip: str = setting("", "link at which the arm ends; empty: all of it", fixed=True)
+    lock: tuple[str, ...] = setting((), "joints to hold at 0, as those of fingers", fixed=True)
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    def load(self, description: str) -> RobotModel:
+        """The model by name, from the file or from this description."""
+        source = self.name or self.urdf or description
+        return load_robot(source, self.root or None, self.tip or None, list(self.lock) or None)
+
+
+class ArmNode(Node):
+    """A node for one arm: `configure(model)` is called once the robot is known."""
+
+    def __init__(self, name: str, settings: Any) -> None:
+        super().__init__(name)
+        self.parameters = Parameters(self, settings)
+        self.stopped = False
+        self.exit_code = 0
+        self.robot: RobotModel | None = None
+        self._said: dict[str, float] = {}
+        self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
+        # On wall time: they go on when simulated time stands still
+        self._wall = Clock(clock_type=ClockType.STEADY_TIME)
+        self.create_timer(1.0, self._diagnose, clock=self._wall)
+        robot: RobotSettings = self.settings.robot
+        if robot.name or robot.urdf:
+            self._take(robot.load(""))
+        else:
+            self.get_logger().info("waiting for robot_description")
+            self.create_subscription(String, "robot_description", self._described, LATCHED)
+
+    @property
+    def settings(self) -> Any:
+        """The parameters as a checked set."""
+        return self.parameters.settings
+
+    def configure(self, model: RobotModel) -> None:
+        """Make all that depends on the robot."""
+        raise NotImplementedError
+
+    def health(self) -> tuple[str, dict[str, Any]]:
+        """What is wrong, or nothing, and numbers worth knowing."""
+        return "", {}
+
+    def begin_stop(self) -> None:
+        """A signal came: end as soon as the robot is safe."""
+        self.stopped = True
+
+    def now(self) -> float:
+        """[s], of the node's clock, simulated or not."""
+        return self.get_clock().now().nanoseconds * 1e-9
+
+    def complain(self, text: str) -> None:
+        """A warning, the same one at most once a second."""
+        wall = time.monotonic()
+        if wall - self._said.get(text, -1.0) >= 1.0:
+            if len(self._said) >= 100:
+                self._said.clear()
+            self._said[text] = wall
+            self.get_logger().warning(text)
+
+    def _described(self, message: String) -> None:
+        if self.robot is None:
+            try:
+                self._take(self.settings.robot.load(message.data))
+            except RobodynError as error:
+                self.get_logger().error(f"robot_description cannot be used: {error}")
+                self.stopped, self.exit_code = True, 1
+
+    def _take(self, model: RobotModel) -> None:
+        self.configure(model)
+        self.robot = model
+        self.get_logger().info(f"ready for {model.name}: {', '.join(model.joint_names)}")
+
+    def _diagnose(self) -> None:
+        wrong, facts = self.health() if self.robot else ("waiting for robot_description", {})
+        status = DiagnosticStatus(
+            name=self.get_fully_qualified_name().lstrip("/"),
+            hardware_id=self.robot.name if self.robot else "",
+            level=DiagnosticStatus.WARN if wrong else DiagnosticStatus.OK,
+            message=wrong or "running",
+            values=[KeyValue(key=key, value=str(value)) for key, value in facts.items()],
+        )
+        array = DiagnosticArray(status=[status])
+        array.header.stamp = self.get_clock().now().to_msg()
+        self._diagnostics.publish(array)

@@ -1,0 +1,197 @@
+"""controller_node: torques that track a motion, and give way when something touches the arm."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from diagnostic_msgs.msg import DiagnosticStatus
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+from std_srvs.srv import SetBool, Trigger
+from trajectory_msgs.msg import JointTrajectory
+
+from ..control.arm_controller import ArmController, ArmSettings, Mode
+from ..errors import RobodynError
+from ..model.robot import RobotModel
+from ..settings import check, group, setting
+from ..trajectory.lists import from_points
+from .arm_node import ArmNode, RobotSettings
+from .intake import Intake
+from .pace import Pace
+from .rounds import Rounds
+from .runtime import LATCHED, STATE_IN, STATE_OUT, EffortMessage, JointStateMessage, run
+
+TOUCHED = {"contact": ("CONTACT", "COLLISION"), "collision": ("COLLISION",)}
+
+
+@dataclass(frozen=True)
+class ControllerSettings:
+    """Parameters of controller_node."""
+
+    robot: RobotSettings = group(RobotSettings)
+    rate: float = setting(
+        500.0, "of joint states; for what counts as late", "Hz", low=1.0, high=1e4, fixed=True
+    )
+    stamps: str = setting(
+        "header",
+        "time of a sample: its stamp or its receipt",
+        choices=("header", "receipt"),
+        fixed=True,
+    )
+    motion: str = setting(
+        "hold", "without a trajectory: hold the pose, or go round", choices=("hold", "demo")
+    )
+    demo_speed: float = setting(
+        0.3, "share of the joints' speeds in the demo motion", low=0.01, high=1.0
+    )
+    react_to: str = setting(
+        "collision", "the detector's level to react to", choices=("contact", "collision")
+    )
+    detector_timeout: float = setting(
+        0.0, "without a word of the detector for so long, a safe hold; 0: never", "s", low=0.0
+    )
+    arm: ArmSettings = group(ArmSettings)
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+class ControllerNode(ArmNode):
+    """Answers every joint state with a command."""
+
+    def __init__(self) -> None:
+        super().__init__("controller_node", ControllerSettings())
+
+    def configure(self, model: RobotModel) -> None:
+        """Connect."""
+        self.arm = ArmController(model, self.settings.arm)
+        self.parameters.prepare = lambda new: self.arm.prepare(new.arm)
+        self.parameters.apply = self.arm.apply
+        self.intake = Intake(model, self.settings.stamps)
+        self.pace = Pace(1.0 / self.settings.rate)
+        self.rounds: Rounds | None = None
+        self.heard = False  # whether joint states came since the last look
+        self.t = self.word_at = 0.0  # [s] of the last sample and of the detector's last word
+        self.command = EffortMessage(model.n)
+        self.reference = JointStateMessage(model.joint_names, "position", "velocity", "effort")
+        self.to_command = self.create_publisher(
+            Float64MultiArray, "effort_controller/commands", STATE_OUT
+        )
+        self.to_reference = self.create_publisher(JointState, "~/reference", STATE_OUT)
+        self.create_subscription(JointState, "joint_states", self._measured, STATE_IN)
+        self.create_subscription(JointTrajectory, "~/joint_trajectory", self._follow, 10)
+        self.create_subscription(
+            DiagnosticStatus, "dynamics_node/collision_state", self._touched, LATCHED
+        )
+        self.create_subscription(JointState, "dynamics_node/residual", self._residual, STATE_IN)
+        self.create_service(SetBool, "~/enable", self._enable)
+        self.create_service(Trigger, "~/clear", self._clear)
+        self.create_timer(self.settings.arm.timeout, self._overdue, clock=self._wall)
+
+    def _measured(self, message: JointState) -> None:
+        begun = time.perf_counter()
+        self.heard = True
+        sample = self.intake.take(message, self.now())
+        if sample is None:
+            self.complain(f"joint_states: {self.intake.reason}")
+            self._command(self.arm.lost(self.now(), f"joint_states: {self.intake.reason}"))
+            return
+        if self.intake.remark:
+            self.complain(f"joint_states: {self.intake.remark}")
+        self.t = sample.t
+        self._command(self.arm.update(sample.t, sample.q, sample.qd, sample.tau))
+        self._publish_reference(sample.t)
+        self.pace.sample(sample.t)
+        self.pace.latency(time.perf_counter() - begun)
+        silent = sample.t - self.word_at
+        if 0.0 < self.settings.detector_timeout < silent and self.word_at:
+            self.arm.safe_hold(f"no word of the detector for {silent:.3f} s")
+        if self.settings.motion == "demo" and self.arm.mode is Mode.HOLDING:
+            self._go_round(sample.q)
+
+    def _command(self, tau: np.ndarray) -> None:
+        self.command.data[:] = tau
+        self.to_command.publish(self.command.message)
+
+    def _publish_reference(self, t: float) -> None:
+        wanted = self.arm.reference
+        self.reference.position[:], self.reference.velocity[:] = wanted.q, wanted.qd
+        self.reference.effort[:] = self.command.data
+        self.to_reference.publish(self.reference.at(t))
+
+    def _go_round(self, q: np.ndarray) -> None:
+        """The next move of the demo motion, once the last has ended."""
+        if self.rounds is None:
+            self.rounds = Rounds(self.arm.model, q, self.settings.demo_speed)
+        self.arm.follow(self.rounds.next(self.arm.reference.q))
+
+    def _follow(self, message: JointTrajectory) -> None:
+        try:
+            wanted = self.arm.reference
+            names = self.arm.model.joint_names
+            motion = from_points(
+                message.joint_names, message.points, joint_names=names, start=wanted[:3]
+            )
+            self.arm.follow(motion)
+        except RobodynError as error:
+            self.complain(f"refused a trajectory: {error}")
+
+    def _touched(self, message: DiagnosticStatus) -> None:
+        self.word_at = self.t
+        known = message.message != "UNKNOWN"
+        self.arm.contact(message.message in TOUCHED[self.settings.react_to] if known else None)
+
+    def _residual(self, message: JointState) -> None:
+        """Reflex and admittance need to know where the push goes."""
+        if list(message.name) == list(self.arm.model.joint_names):
+            self.arm.felt(np.frombuffer(message.effort))
+
+    def _overdue(self) -> None:
+        """No joint state for a while of wall time."""
+        if not self.heard and self.pace.samples:
+            self._command(self.arm.lost(self.now(), "joint_states have stopped"))
+        self.heard = False
+
+    def _enable(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
+        self.arm.enable(request.data)
+        response.success, response.message = True, self.arm.mode.value
+        return response
+
+    def _clear(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        try:
+            self.arm.clear()
+            response.success, response.message = True, self.arm.mode.value
+        except RobodynError as error:
+            response.success, response.message = False, str(error)
+        return response
+
+    def begin_stop(self) -> None:
+        """Brake and take the torque away before the end."""
+        if self.robot is None or not self.pace.samples:
+            self.stopped = True
+            return
+        self.arm.ramp_down()
+        self.create_timer(0.02, self._look_for_rest, clock=self._wall)
+
+    def _look_for_rest(self) -> None:
+        self.stopped = self.stopped or self.arm.at_rest
+
+    def health(self) -> tuple[str, dict[str, Any]]:
+        """Why the arm does not do what it should, its mode, and how regularly samples come."""
+        mode = self.arm.mode
+        wrong = mode in (Mode.SAFE_HOLD, Mode.REACTING)
+        facts = {"mode": mode.name, "reason": self.arm.reason}
+        facts["largest tracking error"] = f"{np.abs(self.arm.error).max():.2e}"
+        return f"{mode.name}: {self.arm.reason}" if wrong else "", {**facts, **self.pace.facts()}
+
+
+def main(args: list[str] | None = None) -> int:
+    """Run the node until a signal comes."""
+    return run(ControllerNode, args=args)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,68 @@
+"""What `robodyn demo` does, from its options to its exit code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.live import Live
+
+from ..dynamics.warmup import warmup
+from ..model.load import load_robot
+from ..resources import share_path
+from .demo import NODES, Demo, parse_push, watch
+from .demo_view import events_table, live, plot, verdict
+
+FIRST, EVERY = 3.0, 5.0  # [s], when pushes that are given by hand happen
+
+
+def show(
+    robot: str,
+    urdf: str,
+    plant: str,
+    pushes: list[str],
+    params: Path | None,
+    duration: float,
+    composed: bool,
+    headless: bool,
+    picture: Path,
+    console: Console,
+) -> bool:
+    """Run the demo; whether every push was found, none invented, and the arm resumed."""
+    overrides = overridden(robot, urdf, plant, pushes)
+    demo = Demo(params or share_path("config", "demo.yaml"), duration, composed, overrides)
+    console.print("compiling what is not yet compiled: up to a minute the first time")
+    warmup(load_robot(urdf or robot or "lwr_iii"))
+    from . import composed as all_nodes  # noqa: F401  their kernels, so that the nodes find them
+
+    if headless:
+        onlooker = watch(demo, lambda onlooker: None)
+    else:
+        with Live(console=console, refresh_per_second=10) as screen:
+            onlooker = watch(demo, lambda onlooker: screen.update(live(onlooker, duration)))
+    console.print(events_table(onlooker.events()))
+    if plot(onlooker, picture):
+        console.print(f"plot: {picture}")
+    ok, text = verdict(onlooker)
+    console.print(f"[{'green' if ok else 'red'}]{text}[/]")
+    return ok
+
+
+def overridden(robot: str, urdf: str, plant: str, pushes: list[str]) -> dict[str, Any]:
+    """Parameters that the options change, node by node."""
+    own: dict[str, Any] = {node: {} for node in NODES}
+    for node in NODES:
+        if urdf:
+            own[node] |= {"robot.name": "", "robot.urdf": str(Path(urdf).resolve())}
+        elif robot:
+            own[node] |= {"robot.name": robot}
+    if plant:
+        own["simulator_node"]["plant.kind"] = plant
+    if pushes:
+        names = [f"given_{k + 1}" for k in range(len(pushes))]
+        own["simulator_node"]["pushes.names"] = names
+        for k, (name, text) in enumerate(zip(names, pushes, strict=True)):
+            push = parse_push(text, FIRST + k * EVERY)
+            own["simulator_node"] |= {f"pushes.{name}.{key}": v for key, v in push.items()}
+    return own

@@ -1,0 +1,189 @@
+"""dynamics_node: what touches the arm, from joint states and commanded or measured torque."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from math import hypot
+from typing import Any
+
+import numpy as np
+from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
+from geometry_msgs.msg import WrenchStamped
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Bool, Float64MultiArray
+from std_srvs.srv import Trigger
+
+from ..detection.detector import Level
+from ..detection.monitor import ContactMonitor, MonitorSettings, Report
+from ..model.robot import RobotModel
+from ..settings import check, group, setting
+from .arm_node import ArmNode, RobotSettings
+from .intake import Intake
+from .pace import Pace
+from .runtime import LATCHED, STATE_IN, STATE_OUT, JointStateMessage, run, set_stamp
+
+PATIENCE = 3  # periods without a usable sample after which nothing is known
+LEVELS = {
+    Level.CLEAR: DiagnosticStatus.OK,
+    Level.CONTACT: DiagnosticStatus.WARN,
+    Level.COLLISION: DiagnosticStatus.ERROR,
+    Level.UNKNOWN: DiagnosticStatus.STALE,
+}
+
+
+@dataclass(frozen=True)
+class DynamicsSettings:
+    """Parameters of dynamics_node."""
+
+    robot: RobotSettings = group(RobotSettings)
+    rate: float = setting(
+        500.0, "of joint states; for what counts as late", "Hz", low=1.0, high=1e4
+    )
+    effort: str = setting(
+        "command", "where the torque comes from", choices=("command", "joint_states")
+    )
+    stamps: str = setting(
+        "header", "time of a sample: its stamp or its receipt", choices=("header", "receipt")
+    )
+    heartbeat: float = setting(
+        0.01, "the state is published at every change and at least so often", "s", low=1e-3
+    )
+    monitor: MonitorSettings = group(MonitorSettings)
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+class DynamicsNode(ArmNode):
+    """Publishes residual, collision state and external wrench for every joint state."""
+
+    def __init__(self) -> None:
+        self.word: tuple[Any, ...] | None = None  # what was last said about contact
+        self.told = 0.0  # [s], when
+        self.heard = False  # whether joint states came since the last look
+        super().__init__("dynamics_node", DynamicsSettings())
+
+    def configure(self, model: RobotModel) -> None:
+        """Connect."""
+        self.monitor = ContactMonitor(model, self.settings.monitor)
+        self.parameters.prepare = lambda new: self.monitor.prepare(new.monitor)
+        self.parameters.apply = self.monitor.apply
+        self.intake = Intake(model, self.settings.stamps)
+        self.pace = Pace(1.0 / self.settings.rate)
+        self.tau = np.zeros(model.n)
+        self.limit = model.tau_max
+        self.commanded = False
+        self.residual = JointStateMessage(model.joint_names, "effort")
+        self.wrench = WrenchStamped()
+        self.to_residual = self.create_publisher(JointState, "~/residual", STATE_OUT)
+        self.to_wrench = self.create_publisher(WrenchStamped, "~/external_wrench", STATE_OUT)
+        self.to_state = self.create_publisher(DiagnosticStatus, "~/collision_state", LATCHED)
+        self.to_flag = self.create_publisher(Bool, "~/collision", LATCHED)
+        self.create_subscription(
+            Float64MultiArray, "effort_controller/commands", self._commanded, STATE_IN
+        )
+        self.create_subscription(JointState, "joint_states", self._measured, STATE_IN)
+        self.create_service(Trigger, "~/reset", self._reset)
+        period = max(PATIENCE / self.settings.rate, 0.02)
+        self.create_timer(period, self._overdue, clock=self._wall)
+
+    def _commanded(self, message: Float64MultiArray) -> None:
+        """The torque that acts from now on: what is over the limit the motors do not give."""
+        if len(message.data) != self.tau.size:
+            self.complain(f"a command has {len(message.data)} numbers, not {self.tau.size}")
+            return
+        tau = np.frombuffer(message.data)
+        if not np.isfinite(tau.sum()):
+            self.complain("a command is not finite")
+            return
+        np.clip(tau, -self.limit, self.limit, out=self.tau)
+        self.commanded = True
+
+    def _measured(self, message: JointState) -> None:
+        begun = time.perf_counter()
+        self.heard = True
+        sample = self.intake.take(message, self.now())
+        if sample is None:
+            self.complain(f"joint_states: {self.intake.reason}")
+            if self.pace.dropped() >= PATIENCE:
+                self._lost(self.intake.reason)
+            return
+        if self.intake.remark:
+            self.complain(f"joint_states: {self.intake.remark}")
+        if sample.restart:
+            self.monitor.reset("joint states begin anew")
+        if self.settings.effort == "joint_states":
+            tau, missing = sample.tau, "joint_states have no effort"
+        else:
+            tau, missing = self.tau if self.commanded else None, "no command has come"
+        if tau is None:
+            self._lost(missing)
+        else:
+            self._publish(self.monitor.update(sample.t, sample.q, sample.qd, tau), sample.t)
+        self.pace.sample(sample.t)
+        self.pace.latency(time.perf_counter() - begun)
+
+    def _overdue(self) -> None:
+        """No joint state for some periods of wall time: nothing is known any more."""
+        if not self.heard and self.pace.samples:
+            self._lost("joint_states have stopped")
+        self.heard = False
+
+    def _lost(self, reason: str) -> None:
+        self._publish_state(self.monitor.lost(reason), self.now())
+
+    def _publish(self, report: Report, t: float) -> None:
+        self.residual.effort[:] = report.r
+        self.to_residual.publish(self.residual.at(t))
+        set_stamp(self.wrench.header.stamp, t)
+        self.wrench.header.frame_id = report.link
+        force, torque = self.wrench.wrench.force, self.wrench.wrench.torque
+        force.x, force.y, force.z, torque.x, torque.y, torque.z = report.wrench.tolist()
+        self.to_wrench.publish(self.wrench)
+        self._publish_state(report, t)
+
+    def _publish_state(self, report: Report, t: float) -> None:
+        """At every change, and often enough to tell that this node lives."""
+        state = report.state
+        word = (state.level, state.joints, state.link)
+        if word == self.word and 0.0 <= t - self.told < self.settings.heartbeat:
+            return
+        if self.word is None or word[0] != self.word[0]:
+            self.to_flag.publish(Bool(data=bool(state.level >= Level.CONTACT)))
+        self.word, self.told = word, t
+        told = {
+            "joints": " ".join(state.joints),
+            "link": state.link or "",
+            "force": f"{hypot(*report.wrench[:3]):.3f}",
+            "reason": state.reason,
+            "stamp": f"{t:.9f}",
+        }
+        self.to_state.publish(
+            DiagnosticStatus(
+                level=LEVELS[state.level],
+                name=self.get_name(),
+                message=state.level.name,
+                values=[KeyValue(key=key, value=value) for key, value in told.items()],
+            )
+        )
+
+    def _reset(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        self.monitor.reset("reset")
+        response.success, response.message = True, "the observer starts anew"
+        return response
+
+    def health(self) -> tuple[str, dict[str, Any]]:
+        """Why nothing is known, and how regularly samples come."""
+        state = self.monitor.state
+        unknown = f"UNKNOWN: {state.reason}" if state.level is Level.UNKNOWN else ""
+        return unknown, {"state": state.level.name, **self.pace.facts()}
+
+
+def main(args: list[str] | None = None) -> int:
+    """Run the node until a signal comes."""
+    return run(DynamicsNode, args=args)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

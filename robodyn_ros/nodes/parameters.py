@@ -1,0 +1,107 @@
+"""ROS parameters from a parameter set: declared with text, unit and range, swapped as a whole."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor, SetParametersResult
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+
+from ..errors import ArgumentError, RobodynError
+from ..settings import About, changed, leaves
+
+
+class Parameters:
+    """A node's parameter set, kept equal to its ROS parameters.
+
+    prepare: makes of a new set whatever the node needs, or raises: then the old set stays.
+    apply: takes what was prepared over, at once and as a whole.
+    """
+
+    def __init__(self, node: Node, settings: Any) -> None:
+        self.prepare: Callable[[Any], Any] = lambda new: new
+        self.apply: Callable[[Any], None] = lambda prepared: None
+        self._waiting: tuple[Any, Any] | None = None
+        self.settings = declare(node, settings)
+        node.add_on_set_parameters_callback(self._check)
+        node.add_post_set_parameters_callback(self._take_over)
+
+    def _check(self, parameters: Sequence[Parameter]) -> SetParametersResult:
+        defaults = {name: value for name, value, _ in leaves(self.settings)}
+        try:
+            values = {
+                p.name: _from_ros(p.name, p.value, defaults[p.name])
+                for p in parameters
+                if p.name in defaults
+            }
+            new = changed(self.settings, values)
+            self._waiting = new, self.prepare(new)
+        except RobodynError as error:
+            return SetParametersResult(successful=False, reason=str(error))
+        return SetParametersResult(successful=True)
+
+    def _take_over(self, parameters: Sequence[Parameter]) -> None:
+        if self._waiting is not None:
+            (self.settings, prepared), self._waiting = self._waiting, None
+            self.apply(prepared)
+
+
+def declare(node: Node, settings: Any, prefix: str = "") -> Any:
+    """Declare a set's fields as parameters; the set with the values that were given."""
+    given = {}
+    for name, default, about in leaves(settings):
+        descriptor = _descriptor(default, about)
+        found = node.declare_parameter(prefix + name, _to_ros(default), descriptor)
+        given[name] = _from_ros(prefix + name, found.value, default)
+    return changed(settings, given)
+
+
+def declare_table(node: Node, name: str, row: Callable[[], Any]) -> dict[str, Any]:
+    """Sets of one kind by names of the user's choice: `name.names` lists them."""
+    text = f"names of the {name}; the parameters of each are {name}.<its name>.…"
+    about = _descriptor((), About(text, fixed=True))
+    listed = node.declare_parameter(f"{name}.names", [""], about).value or ()
+    return {one: declare(node, row(), f"{name}.{one}.") for one in listed if one}
+
+
+def _descriptor(default: Any, about: About) -> ParameterDescriptor:
+    unit = f" [{about.unit}]" if about.unit else ""
+    numbers = isinstance(default, (float, tuple)) and not isinstance(default, bool)
+    descriptor = ParameterDescriptor(
+        description=about.text + unit,
+        read_only=about.fixed,
+        dynamic_typing=numbers,  # or `1` would not do where 1.0 does
+    )
+    bounded = isinstance(default, float) and not math.isinf(about.low + about.high)
+    if bounded:
+        descriptor.floating_point_range = [
+            FloatingPointRange(from_value=float(about.low), to_value=float(about.high))
+        ]
+    elif about.choices:
+        descriptor.additional_constraints = "one of " + ", ".join(about.choices)
+    elif isinstance(default, tuple) and not math.isinf(about.low):
+        descriptor.additional_constraints = f"one for all joints or one each, from {about.low:g}"
+    return descriptor
+
+
+def _to_ros(value: Any) -> Any:
+    """An empty list has no type on the wire: it goes as a list with one empty text."""
+    if isinstance(value, tuple):
+        return list(value) or [""]
+    return value
+
+
+def _from_ros(name: str, value: Any, like: Any) -> Any:
+    """A parameter's value as the set has it: tuples, and numbers that are floats."""
+    if isinstance(like, tuple):
+        items = [value] if isinstance(value, (str, bool, int, float)) else list(value or ())
+        items = [item for item in items if item != ""]
+        return tuple(_from_ros(name, item, like[0] if like else "") for item in items)
+    if isinstance(like, float) and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if isinstance(like, int) and not isinstance(like, bool) and type(value) is not int:
+        raise ArgumentError(f"{name} must be a whole number, got {value!r}")
+    return value

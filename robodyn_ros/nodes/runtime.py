@@ -1,0 +1,143 @@
+"""What all nodes run on: a spin that ends, an ordered shutdown, and messages filled in place."""
+
+from __future__ import annotations
+
+import array
+import os
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import rclpy
+from builtin_interfaces.msg import Time
+from rclpy.executors import Executor, SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.signals import SignalHandlerOptions
+from rclpy.task import Future
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+
+from ..errors import RobodynError
+
+SLICE = 0.1  # [s], after which the spin looks whether it should end: some executors never return
+GRACE = 1.0  # [s], for nodes to come to rest after a signal
+
+# State goes out reliable and comes in best-effort, so that any peer connects
+STATE_OUT = QoSProfile(depth=10)
+STATE_IN = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+
+
+def make_executor() -> Executor:
+    """The events executor where it exists: it needs half the time of the usual one."""
+    try:
+        from rclpy.experimental import EventsExecutor
+    except ImportError:
+        return SingleThreadedExecutor()
+    return EventsExecutor()
+
+
+def run(*makers: Callable[[], Node], args: Sequence[str] | None = None) -> int:
+    """Make the nodes and spin them until a signal or until one wants to end; the exit code.
+
+    A node may have `begin_stop()`, called after a signal, and `stopped`, waited for.
+    """
+    os.environ.setdefault("AMENT_PREFIX_PATH", sys.prefix)
+    if "HOME" not in os.environ:
+        os.environ.setdefault("ROS_LOG_DIR", os.path.join(os.getcwd(), "log"))
+    # rclpy's own handlers race with publishing: the context is gone while callbacks still run
+    rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
+    signals: list[int] = []
+    previous = {
+        number: signal.signal(number, lambda received, _: signals.append(received))
+        for number in (signal.SIGINT, signal.SIGTERM)
+    }
+    nodes: list[Node] = []
+    executor = make_executor()
+    try:
+        for make in makers:
+            nodes.append(make())
+            executor.add_node(nodes[-1])
+        spin(executor, until=lambda: bool(signals) or any(ended(node) for node in nodes))
+        for node in nodes:
+            getattr(node, "begin_stop", lambda: None)()
+        spin(executor, until=lambda: all(ended(node) for node in nodes), longest=GRACE)
+        return max((getattr(node, "exit_code", 0) for node in nodes), default=0)
+    except RobodynError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    finally:
+        shut_down(executor, nodes)
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
+def ended(node: Node) -> bool:
+    """Whether a node has nothing more to do."""
+    return getattr(node, "stopped", False)
+
+
+def spin(executor: Executor, until: Callable[[], bool], longest: float = float("inf")) -> None:
+    """Serve callbacks in slices until something is true, at most so long [s]."""
+    slices = longest / SLICE
+    while not until() and slices > 0:
+        executor.spin_until_future_complete(Future(), timeout_sec=SLICE)
+        slices -= 1
+
+
+def shut_down(executor: Executor, nodes: Sequence[Node]) -> None:
+    """Timers and subscriptions first, then nodes, executor and context."""
+    for node in nodes:
+        for timer in list(node.timers):
+            node.destroy_timer(timer)
+        for subscription in list(node.subscriptions):
+            node.destroy_subscription(subscription)
+    for node in nodes:
+        executor.remove_node(node)
+        node.destroy_node()
+    executor.shutdown()
+    rclpy.try_shutdown()
+
+
+def seconds(stamp: Time) -> float:
+    """[s], a message's stamp."""
+    return stamp.sec + 1e-9 * stamp.nanosec
+
+
+def set_stamp(stamp: Time, t: float) -> None:
+    """Write a time [s] into a message's stamp."""
+    nanoseconds = round(t * 1e9)
+    stamp.sec, stamp.nanosec = divmod(nanoseconds, 1_000_000_000)
+
+
+class Numbers:
+    """An array and the message field that shares its memory: filling one fills the other."""
+
+    def __init__(self, message: Any, field: str, n: int) -> None:
+        setattr(message, field, array.array("d", bytes(8 * n)))
+        self.view = np.frombuffer(getattr(message, field))
+
+
+class JointStateMessage:
+    """A JointState that is made once; `position`, `velocity`, `effort` are views into it."""
+
+    def __init__(self, names: Sequence[str], *fields: str) -> None:
+        self.message = JointState(name=list(names))
+        for field in fields:
+            setattr(self, field, Numbers(self.message, field, len(names)).view)
+
+    def at(self, t: float) -> JointState:
+        """The message with its stamp set."""
+        set_stamp(self.message.header.stamp, t)
+        return self.message
+
+
+class EffortMessage:
+    """A command of n torques; `data` is a view into it."""
+
+    def __init__(self, n: int) -> None:
+        self.message = Float64MultiArray()
+        self.data = Numbers(self.message, "data", n).view

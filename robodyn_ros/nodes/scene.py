@@ -1,0 +1,147 @@
+"""What simulator_node simulates: the plant, what it can run into, who pushes it, and its brake."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..control.passivity import PassivityController
+from ..dynamics.motion import Motion
+from ..errors import ArgumentError
+from ..model.robot import RobotModel
+from ..settings import check, one_or_each, setting
+from ..simulation.elastic import ElasticJointPlant
+from ..simulation.obstacles import Box, Obstacle, Pendulum, Plane, Sphere
+from ..simulation.plant import Plant, PlantState
+from ..simulation.pushes import SHAPES
+from ..simulation.rigid import RigidPlant
+from ..simulation.sensors import LWR_SENSORS, SensorModel
+
+BRAKE = 10.0  # [rad/s], how firmly an arm without commands holds itself
+
+
+@dataclass(frozen=True)
+class PlantSettings:
+    """Which plant, and how it starts."""
+
+    kind: str = setting(
+        "rigid", "how it is simulated", choices=("rigid", "elastic", "mujoco"), fixed=True
+    )
+    start: tuple[float, ...] = setting((0.0,), "posture at the start", "rad or m", fixed=True)
+    friction: bool = setting(
+        False, "motor-side friction; behind a joint torque sensor there is none", fixed=True
+    )
+    noise: bool = setting(False, "measure through the LWR's sensors", fixed=True)
+    stiffness: tuple[float, ...] = setting(
+        (1e4,), "of elastic joints", "N m/rad", low=1.0, fixed=True
+    )
+    damping: tuple[float, ...] = setting(
+        (10.0,), "of elastic joints", "N m s/rad", low=0.0, fixed=True
+    )
+    seed: int = setting(0, "of the sensors' noise", low=0, fixed=True)
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+@dataclass(frozen=True)
+class PushSettings:
+    """A push by the script."""
+
+    at: float = setting(1.0, "when, since the first command", "s", low=0.0, fixed=True)
+    link: str = setting("", "what is pushed", fixed=True)
+    force: tuple[float, ...] = setting((0.0, 0.0, 0.0), "in the base's axes", "N", fixed=True)
+    point: tuple[float, ...] = setting((0.0, 0.0, 0.0), "in the link's frame", "m", fixed=True)
+    duration: float = setting(0.2, "how long", "s", low=1e-3, fixed=True)
+    shape: str = setting("ramp", "in time", choices=SHAPES, fixed=True)
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    def schedule(self, plant: Plant) -> None:
+        """Let it happen in its time; the script begins now."""
+        start = plant.state.t + self.at
+        plant.push(self.link, self.force, self.point, self.duration, self.shape, start=start)
+
+
+@dataclass(frozen=True)
+class ObstacleSettings:
+    """Something to run into."""
+
+    kind: str = setting(
+        "plane", "what it is", choices=("plane", "sphere", "box", "pendulum"), fixed=True
+    )
+    place: tuple[float, ...] = setting(
+        (0.0, 0.0, 0.0), "point of a plane, centre, or pivot", "m", fixed=True
+    )
+    normal: tuple[float, ...] = setting(
+        (0.0, 0.0, 1.0), "of a plane, to the free side", fixed=True
+    )
+    radius: float = setting(0.1, "of a sphere or of a pendulum's ball", "m", low=1e-3, fixed=True)
+    half_sizes: tuple[float, ...] = setting((0.1, 0.1, 0.1), "of a box", "m", low=0, fixed=True)
+    length: float = setting(0.5, "of a pendulum", "m", low=1e-3, fixed=True)
+    mass: float = setting(1.0, "of a pendulum", "kg", low=1e-3, fixed=True)
+    angle: float = setting(0.0, "of a pendulum at the start", "rad", fixed=True)
+    stiffness: float = setting(5000.0, "of a plane or sphere", "N/m", low=1.0, fixed=True)
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    def obstacle(self) -> Obstacle:
+        """The thing itself."""
+        if self.kind == "plane":
+            return Plane(self.place, self.normal, self.stiffness)
+        if self.kind == "sphere":
+            return Sphere(self.place, self.radius, self.stiffness)
+        if self.kind == "box":
+            return Box(self.place, self.half_sizes)
+        return Pendulum(self.place, self.length, self.radius, self.mass, self.angle)
+
+
+class Brake:
+    """Holds an arm that gets no commands where it was when they ended."""
+
+    def __init__(self, model: RobotModel) -> None:
+        self._law = PassivityController.with_frequency(model, BRAKE)
+        self._where: Motion | None = None
+
+    def hold(self, state: PlantState, dt: float) -> np.ndarray:
+        """The torque that keeps it there."""
+        if self._where is None:
+            self._where = Motion.at_rest(state.q)
+        return self._law.torque(state, self._where, dt)
+
+    def release(self) -> None:
+        """Commands are back."""
+        self._where = None
+
+
+def make_plant(
+    model: RobotModel,
+    settings: PlantSettings,
+    obstacles: Mapping[str, ObstacleSettings],
+    dt: float,
+) -> tuple[Plant, Brake]:
+    """The plant, and the brake that holds it while no command comes."""
+    if len(settings.start) not in (1, model.n):
+        raise ArgumentError(f"plant.start has {len(settings.start)} numbers for {model.n} joints")
+    start = np.array(np.broadcast_to(settings.start, (model.n,)))
+    common: dict[str, Any] = {
+        "friction": settings.friction,
+        "sensor": LWR_SENSORS if settings.noise else SensorModel(),
+        "obstacles": [one.obstacle() for one in obstacles.values()],
+        "seed": settings.seed,
+    }
+    brake = Brake(model)
+    if settings.kind == "mujoco":
+        from ..simulation.mujoco_plant import MujocoPlant
+
+        return MujocoPlant(model, start, timestep=dt, **common), brake
+    if settings.kind == "elastic":
+        common["stiffness"] = one_or_each(settings.stiffness)
+        common["damping"] = one_or_each(settings.damping)
+        return ElasticJointPlant(model, start, **common), brake
+    return RigidPlant(model, start, **common), brake

@@ -1,0 +1,189 @@
+"""simulator_node: a simulated arm behind the topics of a real one."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from geometry_msgs.msg import WrenchStamped
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+from std_srvs.srv import Trigger
+
+from ..errors import RobodynError
+from ..model.robot import RobotModel
+from ..settings import check, group, setting
+from .arm_node import ArmNode, RobotSettings
+from .pace import Pace
+from .parameters import declare_table
+from .runtime import STATE_IN, STATE_OUT, JointStateMessage, run, set_stamp
+from .scene import ObstacleSettings, PlantSettings, PushSettings, make_plant
+
+LATE = 0.5  # [s] behind the clock after which lost time is given up instead of caught up
+
+
+@dataclass(frozen=True)
+class SimulatorSettings:
+    """Parameters of simulator_node."""
+
+    robot: RobotSettings = group(RobotSettings)
+    rate: float = setting(500.0, "steps a second", "Hz", low=1.0, high=1e4, fixed=True)
+    free_running: bool = setting(
+        False, "a step per command, as fast as they come, and be the source of /clock", fixed=True
+    )
+    command_timeout: float = setting(
+        0.1, "without a command for so long, the arm holds itself", "s", low=1e-3
+    )
+    push_duration: float = setting(0.2, "how long a push by topic lasts", "s", low=1e-3)
+    plant: PlantSettings = group(PlantSettings)
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+class SimulatorNode(ArmNode):
+    """Steps a plant with the commands that come, and publishes what it measures."""
+
+    def __init__(self) -> None:
+        super().__init__("simulator_node", SimulatorSettings())
+
+    def configure(self, model: RobotModel) -> None:
+        """Build the plant and connect."""
+        settings = self.settings
+        obstacles = declare_table(self, "obstacles", ObstacleSettings)
+        self.script = declare_table(self, "pushes", PushSettings)
+        self.dt = 1.0 / settings.rate
+        self.plant, self.brake = make_plant(model, settings.plant, obstacles, self.dt)
+        self.pace = Pace(self.dt)
+        self.tau = np.zeros(model.n)
+        self.fresh = False  # whether a command came since the last step
+        self.silent = float("inf")  # [s], since the last command
+        self.published = 0.0  # [s], wall time of the last joint states
+        self.states = JointStateMessage(model.joint_names, "position", "velocity", "effort")
+        self.truth = JointStateMessage(model.joint_names, "effort")
+        self.clock_message = Clock()
+        self.to_states = self.create_publisher(JointState, "joint_states", STATE_OUT)
+        self.to_truth = self.create_publisher(JointState, "~/external_torque", STATE_OUT)
+        self.create_subscription(
+            Float64MultiArray, "effort_controller/commands", self._command, STATE_IN
+        )
+        self.create_subscription(WrenchStamped, "~/push", self._push, 10)
+        self.create_service(Trigger, "~/reset", self._reset)
+        self._restart()
+        if settings.free_running:
+            self.to_clock = self.create_publisher(Clock, "/clock", STATE_OUT)
+            self.create_timer(0.2, self._remind, clock=self._wall)
+        else:
+            self.create_timer(self.dt, self._tick, clock=self._wall)
+
+    def _restart(self) -> None:
+        """Time 0 of the plant is now; the script begins with the first command."""
+        self.start = 0.0 if self.settings.free_running else self.now()
+        self.scheduled = False
+
+    def _command(self, message: Float64MultiArray) -> None:
+        if len(message.data) != self.tau.size:
+            self.complain(
+                f"refused a command: {len(message.data)} numbers, {self.tau.size} joints"
+            )
+            return
+        tau = np.frombuffer(message.data)
+        if not np.isfinite(tau.sum()):
+            self.complain("refused a command that is not finite")
+            return
+        self.tau[:] = tau
+        self.fresh, self.silent = True, 0.0
+        if not self.scheduled:
+            self.scheduled = True
+            for push in self.script.values():
+                push.schedule(self.plant)
+        self.pace.latency(time.perf_counter() - self.published)
+        if self.settings.free_running:
+            self._step()
+            self._publish()
+
+    def _tick(self) -> None:
+        """A step when one is due, and two while time has been lost: stamps never leap."""
+        due = self.now() - self.start - self.plant.state.t
+        if due > LATE:
+            self.complain(f"{due:.3f} s behind: given up")
+            self.start += due - self.dt
+            due = self.dt
+        if due < 0.5 * self.dt:
+            return
+        self._step()
+        if due > 1.5 * self.dt:
+            self._step()
+        self._publish()
+
+    def _step(self) -> None:
+        state = self.plant.state
+        self.pace.sample(state.t)
+        if not self.fresh:
+            self.pace.stale()
+        held = self.silent > self.settings.command_timeout
+        self.plant.step(self.brake.hold(state, self.dt) if held else self.tau, self.dt)
+        if not held:
+            self.brake.release()
+        self.fresh = False
+        self.silent += self.dt
+
+    def _publish(self) -> None:
+        seen, t = self.plant.measurement, self.start + self.plant.state.t
+        self.states.position[:], self.states.velocity[:] = seen.q, seen.qd
+        self.states.effort[:] = seen.tau
+        self.truth.effort[:] = self.plant.state.tau_ext
+        if self.settings.free_running:
+            set_stamp(self.clock_message.clock, t)
+            self.to_clock.publish(self.clock_message)
+        self.to_truth.publish(self.truth.at(t))
+        self.published = time.perf_counter()
+        self.to_states.publish(self.states.at(t))
+
+    def _remind(self) -> None:
+        """Free-running and no command: whoever has just come needs a first state."""
+        if not self.fresh and time.perf_counter() - self.published > 0.15:
+            self._publish()
+
+    def _push(self, message: WrenchStamped) -> None:
+        """A wrench in the axes of the link that frame_id names; a zero one ends all pushes."""
+        force, torque = message.wrench.force, message.wrench.torque
+        wrench = [force.x, force.y, force.z, torque.x, torque.y, torque.z]
+        if not any(wrench):
+            self.plant.pushes.clear()
+            return
+        try:
+            self.plant.push(
+                message.header.frame_id,
+                wrench[:3],
+                duration=self.settings.push_duration,
+                torque=wrench[3:],
+                axes="link",
+            )
+        except RobodynError as error:
+            self.complain(f"refused a push: {error}")
+
+    def _reset(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        self.plant.reset()
+        self.tau[:], self.silent = 0.0, float("inf")
+        self.brake.release()
+        self._restart()
+        response.success, response.message = True, "back at the start"
+        return response
+
+    def health(self) -> tuple[str, dict[str, Any]]:
+        """Whether commands come, and how regularly."""
+        silent = "" if self.silent < self.settings.command_timeout else "no commands: holding"
+        return silent, self.pace.facts()
+
+
+def main(args: list[str] | None = None) -> int:
+    """Run the node until a signal comes."""
+    return run(SimulatorNode, args=args)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,168 @@
+"""dynamics_node with real publishers and subscribers."""
+
+import numpy as np
+import pytest
+from ros_harness import bench
+
+import robodyn_ros as rd
+
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus  # isort: skip
+from geometry_msgs.msg import WrenchStamped  # isort: skip
+from sensor_msgs.msg import JointState  # isort: skip
+from std_msgs.msg import Bool, Float64MultiArray, String  # isort: skip
+from std_srvs.srv import Trigger  # isort: skip
+
+from robodyn_ros.nodes.dynamics_node import DynamicsNode  # isort: skip
+from robodyn_ros.nodes.runtime import LATCHED, STATE_IN  # isort: skip
+
+MODEL = rd.robots.planar_2r()
+ARGS = ["-p", "robot.name:=planar_2r", "-p", "monitor.settling:=0.01", "-p", "rate:=1000.0"]
+DT = 1e-3
+
+
+class Arm:
+    """An arm at rest that somebody may push: speaks as a robot does."""
+
+    def __init__(self, there, q=(0.3, 0.4), effort=True, order=(0, 1)):
+        self.there, self.q, self.order, self.effort = there, np.array(q), list(order), effort
+        self.to_states = there.node.create_publisher(JointState, "joint_states", 10)
+        self.to_command = there.node.create_publisher(
+            Float64MultiArray, "effort_controller/commands", 10
+        )
+        self.g = rd.gravity_torque(MODEL, self.q)
+        there.until(lambda: self.to_states.get_subscription_count() == 1)
+        there.until(lambda: self.to_command.get_subscription_count() == 1)
+
+    def stay(self, samples, push=(0.0, 0.0)):
+        """At rest, the motors holding against a push that is not told."""
+        for _ in range(samples):
+            tau = self.g - np.array(push)
+            self.to_command.publish(Float64MultiArray(data=tau.tolist()))
+            self.there.run(0.001)
+            message = JointState()
+            message.header.stamp = self.there.node.get_clock().now().to_msg()
+            message.name = [MODEL.joint_names[k] for k in self.order]
+            message.position = self.q[self.order].tolist()
+            message.velocity = [0.0, 0.0]
+            message.effort = tau[self.order].tolist() if self.effort else []
+            self.to_states.publish(message)
+            self.there.run(0.001)
+
+
+@pytest.fixture
+def there():
+    with bench(DynamicsNode, args=ARGS) as found:
+        yield found
+
+
+def test_a_push_is_felt_and_told(there):
+    arm = Arm(there)
+    residuals = there.collect(JointState, "dynamics_node/residual", STATE_IN)
+    states = there.collect(DiagnosticStatus, "dynamics_node/collision_state", LATCHED)
+    flags = there.collect(Bool, "dynamics_node/collision", LATCHED)
+    wrenches = there.collect(WrenchStamped, "dynamics_node/external_wrench", STATE_IN)
+    arm.stay(100)
+    there.until(lambda: states and states[-1].message == "CLEAR")
+    assert states[-1].level == DiagnosticStatus.OK
+    assert not flags[-1].data
+    assert np.abs(residuals[-1].effort).max() < 1e-9
+    arm.stay(150, push=(6.0, 5.0))
+    there.until(lambda: states[-1].message == "COLLISION")
+    assert states[-1].level == DiagnosticStatus.ERROR
+    assert flags[-1].data
+    assert list(residuals[-1].name) == list(MODEL.joint_names)
+    np.testing.assert_allclose(residuals[-1].effort, [6.0, 5.0], rtol=0.05)
+    facts = {item.key: item.value for item in states[-1].values}
+    assert facts["link"] == MODEL.link_names[1] and facts["joints"] == "joint_1 joint_2"
+    W = wrenches[-1]
+    assert W.header.frame_id == MODEL.link_names[1]
+    expected = rd.external_wrench(
+        MODEL, arm.q, np.array(residuals[-1].effort), MODEL.link_names[1]
+    )
+    told = np.array([W.wrench.force.x, W.wrench.force.y, W.wrench.force.z])
+    assert np.linalg.norm(told) == pytest.approx(np.linalg.norm(expected[:3]), rel=0.1)
+    arm.stay(150)
+    there.until(lambda: states[-1].message == "CLEAR")
+    assert not flags[-1].data
+
+
+def test_joints_may_come_in_another_order(there):
+    arm = Arm(there, order=(1, 0))
+    residuals = there.collect(JointState, "dynamics_node/residual", STATE_IN)
+    arm.stay(150, push=(3.0, 1.0))
+    there.until(lambda: bool(residuals))
+    np.testing.assert_allclose(residuals[-1].effort, [3.0, 1.0], rtol=0.05)
+
+
+def test_without_torque_nothing_is_known():
+    args = [*ARGS, "-p", "effort:=joint_states"]
+    with bench(DynamicsNode, args=args) as there:
+        states = there.collect(DiagnosticStatus, "dynamics_node/collision_state", LATCHED)
+        arm = Arm(there, effort=False)
+        arm.stay(50)
+        there.until(lambda: bool(states))
+        assert {state.message for state in states} == {"UNKNOWN"}
+        assert "no effort" in states[-1].values[3].value
+        arm.effort = True
+        arm.stay(100)
+        there.until(lambda: states[-1].message == "CLEAR")
+
+
+def test_silence_gives_unknown_and_says_why(there):
+    states = there.collect(DiagnosticStatus, "dynamics_node/collision_state", LATCHED)
+    reports = there.collect(DiagnosticArray, "/diagnostics")
+    Arm(there).stay(100)
+    there.until(lambda: states and states[-1].message == "UNKNOWN")
+    assert "stopped" in {item.key: item.value for item in states[-1].values}["reason"]
+    there.until(lambda: any("stopped" in r.status[0].message for r in reports))
+
+
+def test_parameters_change_while_running_and_bad_ones_are_refused(there):
+    (node,) = there.nodes
+    arm = Arm(there)
+    states = there.collect(DiagnosticStatus, "dynamics_node/collision_state", LATCHED)
+    residuals = there.collect(JointState, "dynamics_node/residual", STATE_IN)
+    arm.stay(100, push=(1.0, 0.0))
+    before = residuals[-1].effort[0]
+    assert there.set(node, monitor__gain=[80.0, 60.0]).successful
+    assert there.set(node, monitor__contact__base=1, monitor__collision__base=5.0).successful
+    arm.stay(2, push=(1.0, 0.0))
+    assert residuals[-1].effort[0] == pytest.approx(before, abs=0.02)  # nothing jumps
+    assert states[-1].message == "CLEAR"
+    arm.stay(100, push=(1.5, 0.0))
+    there.until(lambda: states[-1].message == "CONTACT")
+    for bad, reason in (
+        ({"monitor__gain": -1.0}, "gain"),
+        ({"monitor__gain": [1.0, 2.0, 3.0]}, "one number or 2"),
+        ({"monitor__gain": float("nan")}, "finite"),
+        ({"monitor__contact__base": 9.0}, "below its contact"),
+        ({"monitor__masked": ["elbow"]}, "elbow"),
+        ({"monitor__friction": 3}, "BOOL"),
+        ({"effort": "guess"}, "one of"),
+    ):
+        result = there.set(node, **bad)
+        assert not result.successful and reason in result.reason, (bad, result.reason)
+    assert node.settings.monitor.gain == (80.0, 60.0)
+
+
+def test_reset_starts_the_observer_anew(there):
+    arm = Arm(there)
+    residuals = there.collect(JointState, "dynamics_node/residual", STATE_IN)
+    arm.stay(100, push=(1.0, 0.0))
+    answer = there.call(Trigger, "dynamics_node/reset")
+    assert answer.success
+    arm.stay(1)
+    assert abs(residuals[-1].effort[0]) < 0.1
+
+
+def test_the_robot_may_come_by_topic():
+    with bench(DynamicsNode, args=["-p", "monitor.settling:=0.01"]) as there:
+        (node,) = there.nodes
+        assert node.robot is None
+        described = there.node.create_publisher(String, "robot_description", LATCHED)
+        described.publish(String(data=rd.to_urdf(MODEL)))
+        there.until(lambda: node.robot is not None)
+        assert node.robot.joint_names == MODEL.joint_names
+        states = there.collect(DiagnosticStatus, "dynamics_node/collision_state", LATCHED)
+        Arm(there).stay(100)
+        there.until(lambda: states and states[-1].message == "CLEAR")

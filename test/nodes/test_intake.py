@@ -1,0 +1,145 @@
+"""Joint-state messages of every odd kind, and what becomes of them."""
+
+import array
+import re
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import robodyn_ros as rd
+from robodyn_ros.nodes.intake import Intake
+
+MODEL = rd.robots.planar_2r()
+NAMES = list(MODEL.joint_names)
+
+
+def message(t, q=(0.1, 0.2), qd=(0.0, 0.0), tau=(1.0, 2.0), names=NAMES):
+    sec, rest = divmod(round(t * 1e9), 10**9)
+    return SimpleNamespace(
+        name=list(names),
+        position=array.array("d", q),
+        velocity=array.array("d", qd),
+        effort=array.array("d", tau),
+        header=SimpleNamespace(stamp=SimpleNamespace(sec=sec, nanosec=rest)),
+    )
+
+
+def take(intake, t, now=None, **fields):
+    return intake.take(message(t, **fields), t if now is None else now)
+
+
+@pytest.fixture
+def intake():
+    fresh = Intake(MODEL)
+    assert take(fresh, 10.0).restart
+    return fresh
+
+
+def test_a_sample_is_in_the_models_order(intake):
+    sample = take(
+        intake,
+        10.01,
+        names=["gripper", NAMES[1], NAMES[0]],
+        q=(9.0, 0.2, 0.1),
+        qd=(9.0, 2.0, 1.0),
+        tau=(9.0, 4.0, 3.0),
+    )
+    assert sample.t == pytest.approx(10.01)
+    np.testing.assert_array_equal(sample.q, [0.1, 0.2])
+    np.testing.assert_array_equal(sample.qd, [1.0, 2.0])
+    np.testing.assert_array_equal(sample.tau, [3.0, 4.0])
+    assert not sample.restart
+    again = take(intake, 10.02)  # the order changes while running
+    np.testing.assert_array_equal(again.q, [0.1, 0.2])
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"q": (np.nan, 0.2)}, "position of joint 'joint_1' is nan"),
+        ({"q": (0.1, np.inf)}, "position of joint 'joint_2' is inf"),
+        ({"q": (0.1, 1e308)}, "position of joint 'joint_2'"),
+        ({"qd": (np.nan, 0.0)}, "velocity of joint 'joint_1' is nan"),
+        ({"q": (0.1,)}, "2 names but 1 positions"),
+        ({"qd": (0.1,)}, "2 names but 2 positions and 1 velocities"),
+        ({"names": [NAMES[0], NAMES[0]]}, "is named twice"),
+        ({"names": ["", NAMES[0]]}, "empty"),
+        ({"names": ["x" * 10**6, NAMES[0]]}, "absurdly long"),
+        ({"names": ["a", "b"]}, "none of our joints"),
+        ({"names": [], "q": (), "qd": (), "tau": ()}, "missing, empty"),
+        ({"q": (0.6 + 0.1, 0.2)}, "joint 'joint_1' jumped by \\+0.6"),
+    ],
+)
+def test_what_cannot_be_trusted_is_dropped(intake, fields, reason):
+    assert take(intake, 10.001, **fields) is None
+    assert re.search(reason, intake.reason), intake.reason
+    assert take(intake, 10.002) is not None  # and the next good one is taken
+
+
+@pytest.mark.parametrize(
+    ("stamp", "now", "reason"),
+    [
+        (9.999, 10.001, "goes back by 0.001"),
+        (10.0, 10.001, "repeated"),
+        (20.1, 10.001, "10.1 s in the future"),
+        (10.001, 30.0, "20 s old"),
+    ],
+)
+def test_stamps_that_cannot_be_trusted(intake, stamp, now, reason):
+    assert take(intake, stamp, now=now) is None
+    assert reason in intake.reason
+
+
+def test_a_stamp_far_back_begins_anew(intake):
+    assert take(intake, 0.5).restart
+
+
+def test_a_zero_stamp_takes_the_time_of_receipt(intake):
+    sample = take(intake, 0.0, now=10.5)
+    assert sample.t == 10.5
+    assert "time of receipt" in intake.remark
+
+
+def test_time_of_receipt_on_demand():
+    intake = Intake(MODEL, "receipt")
+    assert take(intake, 3.0, now=100.0).t == 100.0
+
+
+def test_missing_effort_is_none_and_bad_effort_too(intake):
+    assert take(intake, 10.001, tau=()).tau is None
+    assert take(intake, 10.002, tau=(np.nan, 1.0)).tau is None
+
+
+def test_missing_velocities_are_differences(intake):
+    sample = take(intake, 10.01, qd=(), q=(0.11, 0.2))
+    np.testing.assert_allclose(sample.qd, [1.0, 0.0], atol=1e-6)
+    assert "differences" in intake.remark
+
+
+def test_parts_from_several_publishers_make_one_sample():
+    intake = Intake(MODEL)
+    assert take(intake, 1.0, names=NAMES[:1], q=(0.1,), qd=(1.0,), tau=(3.0,)) is None
+    assert "joint_2" in intake.reason
+    sample = take(intake, 1.001, names=NAMES[1:], q=(0.2,), qd=(2.0,), tau=(4.0,))
+    np.testing.assert_array_equal(sample.q, [0.1, 0.2])
+    np.testing.assert_array_equal(sample.tau, [3.0, 4.0])
+    # Too far apart: they do not belong together
+    assert take(intake, 2.0, names=NAMES[:1], q=(0.1,), qd=(1.0,), tau=(3.0,)) is None
+    assert take(intake, 2.1, names=NAMES[1:], q=(0.2,), qd=(2.0,), tau=(4.0,)) is None
+
+
+def test_a_robot_that_stays_elsewhere_is_believed(intake):
+    elsewhere = {"q": (2.0, 0.2)}
+    assert take(intake, 10.001, **elsewhere) is None
+    assert take(intake, 10.002, **elsewhere) is None
+    assert take(intake, 10.003, **elsewhere).restart
+    assert not take(intake, 10.004, **elsewhere).restart
+
+
+def test_a_turn_of_an_endless_joint_is_no_jump():
+    endless = MODEL.replace(q_min=-np.inf, q_max=np.inf)
+    intake = Intake(endless)
+    take(intake, 1.0, q=(3.14, 0.0))
+    sample = take(intake, 1.001, q=(3.141 - 2.0 * np.pi, 0.0))
+    np.testing.assert_allclose(sample.q, [3.141, 0.0])
