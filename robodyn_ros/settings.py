@@ -51,7 +51,8 @@ def leaves(settings: Any, prefix: str = "") -> Iterator[tuple[str, Any, About]]:
 
 def changed(settings: Any, values: dict[str, Any]) -> Any:
     """The same set with some values, by dotted names, replaced; checked as a whole."""
-    own, deeper = {}, {}
+    own: dict[str, Any] = {}
+    deeper: dict[str, dict[str, Any]] = {}
     for name, value in values.items():
         first, _, rest = name.partition(".")
         if rest:

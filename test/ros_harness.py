@@ -2,7 +2,6 @@
 
 import itertools
 import os
-import time
 from contextlib import contextmanager
 
 import pytest
@@ -32,14 +31,12 @@ class Bench:
 
     def until(self, condition, longest=10.0):
         """Let everything run until something is true; fails if it does not become true."""
-        end = time.monotonic() + longest
-        while not condition():
-            assert time.monotonic() < end, "it did not happen in time"
-            self.run(0.02)
+        spin(self.executor, condition, longest, every=0.002)
+        assert condition(), f"it did not happen within {longest:g} s"
 
     def run(self, seconds):
         """Let everything run for so long."""
-        self.executor.spin_until_future_complete(rclpy.task.Future(), timeout_sec=seconds)
+        spin(self.executor, lambda: False, seconds, every=min(seconds, 0.002))
 
     def collect(self, kind, topic, qos=10):
         """A list that fills with the messages of a topic."""

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ..dynamics.call import per_joint
 from ..dynamics.kinematics import forward_kinematics
 from ..errors import ArgumentError
 from ..model.robot import RobotModel
@@ -46,13 +47,12 @@ class ThresholdSettings:
 
     def thresholds(self, model: RobotModel) -> Thresholds:
         """The same for this robot."""
-        columns = []
-        for name in ("base", "in_motion", "per_velocity", "per_acceleration"):
-            value = np.array(getattr(self, name))
-            if value.size not in (1, model.n):
-                raise ArgumentError(f"{name} must be one number or {model.n}, got {value.size}")
-            columns.append(np.broadcast_to(value, (model.n,)))
-        return Thresholds(*columns)
+        return Thresholds(
+            base=per_joint(model, "base", self.base),
+            in_motion=per_joint(model, "in_motion", self.in_motion),
+            per_velocity=per_joint(model, "per_velocity", self.per_velocity),
+            per_acceleration=per_joint(model, "per_acceleration", self.per_acceleration),
+        )
 
 
 @dataclass(frozen=True)
@@ -191,7 +191,8 @@ class ContactMonitor:
             return Report(self.r, self.state, link, NO_WRENCH)
         limit = self._parts.detector.contact.base
         if self.state.level >= Level.CONTACT:
-            where = isolate(self.model, self.r, limit, clear=1.0)
+            # A joint that feels half its threshold may be one that is touched: then nobody can tell
+            where = isolate(self.model, self.r, np.maximum(0.5 * limit, 1e-6), clear=2.0)
             self.state = replace(self.state, link=where.link, reason=where.reason)
             link = self.settings.wrench_link or where.link or link
         W = external_wrench(self.model, q, self.r, link, weights=1.0 / np.maximum(limit, 1e-6))

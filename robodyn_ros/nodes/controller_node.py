@@ -13,17 +13,19 @@ from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory
 
-from ..control.arm_controller import ArmController, ArmSettings, Mode
+from ..control.arm_controller import ArmController, Mode
+from ..control.arm_settings import ArmSettings
 from ..errors import RobodynError
 from ..model.robot import RobotModel
 from ..settings import check, group, setting
 from ..trajectory.lists import from_points
 from .arm_node import ArmNode, RobotSettings
-from .intake import Intake
+from .intake import Intake, Sample
 from .pace import Pace
 from .rounds import Rounds
 from .runtime import LATCHED, STATE_IN, STATE_OUT, EffortMessage, JointStateMessage, run
 
+SAME = 1e-6  # [s]: stamps that went through text
 TOUCHED = {"contact": ("CONTACT", "COLLISION"), "collision": ("COLLISION",)}
 
 
@@ -53,6 +55,12 @@ class ControllerSettings:
     detector_timeout: float = setting(
         0.0, "without a word of the detector for so long, a safe hold; 0: never", "s", low=0.0
     )
+    lockstep: bool = setting(
+        False,
+        "answer a joint state only after the detector's word about it: nothing is left to chance "
+        "then, but a heartbeat of 0 is needed there; for a free-running plant",
+        fixed=True,
+    )
     arm: ArmSettings = group(ArmSettings)
 
     def __post_init__(self) -> None:
@@ -74,7 +82,8 @@ class ControllerNode(ArmNode):
         self.pace = Pace(1.0 / self.settings.rate)
         self.rounds: Rounds | None = None
         self.heard = False  # whether joint states came since the last look
-        self.t = self.word_at = 0.0  # [s] of the last sample and of the detector's last word
+        self.word_at = 0.0  # [s], the sample that the detector's last word is about
+        self.waiting: Sample | None = None  # for the detector's word, in lockstep
         self.command = EffortMessage(model.n)
         self.reference = JointStateMessage(model.joint_names, "position", "velocity", "effort")
         self.to_command = self.create_publisher(
@@ -101,11 +110,18 @@ class ControllerNode(ArmNode):
             return
         if self.intake.remark:
             self.complain(f"joint_states: {self.intake.remark}")
-        self.t = sample.t
-        self._command(self.arm.update(sample.t, sample.q, sample.qd, sample.tau))
+        if self.settings.lockstep and abs(self.word_at - sample.t) > SAME:
+            self.waiting = sample
+            return
+        self._answer(sample)
+        self.pace.latency(time.perf_counter() - begun)
+
+    def _answer(self, sample: Sample) -> None:
+        if sample.restart:
+            self.arm.restart()
+        self._command(self.arm.update(sample.t, sample.q, sample.qd))
         self._publish_reference(sample.t)
         self.pace.sample(sample.t)
-        self.pace.latency(time.perf_counter() - begun)
         silent = sample.t - self.word_at
         if 0.0 < self.settings.detector_timeout < silent and self.word_at:
             self.arm.safe_hold(f"no word of the detector for {silent:.3f} s")
@@ -140,9 +156,12 @@ class ControllerNode(ArmNode):
             self.complain(f"refused a trajectory: {error}")
 
     def _touched(self, message: DiagnosticStatus) -> None:
-        self.word_at = self.t
         known = message.message != "UNKNOWN"
         self.arm.contact(message.message in TOUCHED[self.settings.react_to] if known else None)
+        self.word_at = next((float(x.value) for x in message.values if x.key == "stamp"), 0.0)
+        if self.waiting is not None and abs(self.waiting.t - self.word_at) <= SAME:
+            sample, self.waiting = self.waiting, None
+            self._answer(sample)
 
     def _residual(self, message: JointState) -> None:
         """Reflex and admittance need to know where the push goes."""
@@ -151,7 +170,7 @@ class ControllerNode(ArmNode):
 
     def _overdue(self) -> None:
         """No joint state for a while of wall time."""
-        if not self.heard and self.pace.samples:
+        if not self.heard and self.pace.samples and not self.settings.lockstep:
             self._command(self.arm.lost(self.now(), "joint_states have stopped"))
         self.heard = False
 

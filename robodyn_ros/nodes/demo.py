@@ -144,11 +144,11 @@ class Onlooker:
             touched = word.level in TOUCHED
             of = [k for k, (a, b) in enumerate(spans) if a <= word.t <= b + AFTER]
             if touched and of:
-                event = found[of[-1]]
+                event, (begin, end) = found[of[-1]], spans[of[-1]]
                 if event.told is None:
-                    event.delay = word.t - spans[of[-1]][0]
-                if event.told is None or word.force >= event.told.force:
-                    event.told = word
+                    event.delay = word.t - begin
+                if event.told is None or word.t <= end:
+                    event.told = word  # the longer it lasts, the better it is known
             elif touched and not begun:
                 found.append(Event(word.t - zero, False, word))
             begun = touched

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import array
+import math
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import rclpy
 from builtin_interfaces.msg import Time
+from rclpy.clock import Clock, ClockType
 from rclpy.executors import Executor, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
@@ -22,7 +25,7 @@ from std_msgs.msg import Float64MultiArray
 
 from ..errors import RobodynError
 
-SLICE = 0.1  # [s], after which the spin looks whether it should end: some executors never return
+LOOK = 0.05  # [s], how often the spin looks whether it should end
 GRACE = 1.0  # [s], for nodes to come to rest after a signal
 
 # State goes out reliable and comes in best-effort, so that any peer connects
@@ -80,12 +83,34 @@ def ended(node: Node) -> bool:
     return getattr(node, "stopped", False)
 
 
-def spin(executor: Executor, until: Callable[[], bool], longest: float = float("inf")) -> None:
-    """Serve callbacks in slices until something is true, at most so long [s]."""
-    slices = longest / SLICE
-    while not until() and slices > 0:
-        executor.spin_until_future_complete(Future(), timeout_sec=SLICE)
-        slices -= 1
+def spin(
+    executor: Executor,
+    until: Callable[[], bool],
+    longest: float = math.inf,
+    every: float = LOOK,
+) -> None:
+    """Serve callbacks until something is true, at most so long [s]; look as often as told [s].
+
+    A timer looks and completes the future that is spun for: the events executor does not heed a
+    timeout while events keep coming, and its spin without one never ends.
+    """
+    node = executor.get_nodes()[0]
+    end, over = time.monotonic() + longest, Future()
+
+    def look() -> None:
+        try:
+            if not over.done() and (until() or time.monotonic() >= end):
+                over.set_result(None)
+        except Exception as error:
+            over.set_exception(error)
+
+    timer = node.create_timer(every, look, clock=Clock(clock_type=ClockType.STEADY_TIME))
+    try:
+        while not over.done():
+            executor.spin_until_future_complete(over, timeout_sec=1.0)
+    finally:
+        node.destroy_timer(timer)
+    over.result()
 
 
 def shut_down(executor: Executor, nodes: Sequence[Node]) -> None:

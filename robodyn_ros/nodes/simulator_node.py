@@ -22,6 +22,7 @@ from .parameters import declare_table
 from .runtime import STATE_IN, STATE_OUT, JointStateMessage, run, set_stamp
 from .scene import ObstacleSettings, PlantSettings, PushSettings, make_plant
 
+FIRST = 1.0  # [s], the first simulated time: a stamp of 0 means that there is none
 LATE = 0.5  # [s] behind the clock after which lost time is given up instead of caught up
 
 
@@ -81,7 +82,7 @@ class SimulatorNode(ArmNode):
 
     def _restart(self) -> None:
         """Time 0 of the plant is now; the script begins with the first command."""
-        self.start = 0.0 if self.settings.free_running else self.now()
+        self.start = FIRST if self.settings.free_running else self.now()
         self.scheduled = False
 
     def _command(self, message: Float64MultiArray) -> None:

@@ -1,0 +1,194 @@
+"""controller_node against the simulated arm, in simulated time."""
+
+import numpy as np
+import pytest
+from ros_harness import bench
+
+import robodyn_ros as rd
+
+from builtin_interfaces.msg import Duration  # isort: skip
+from diagnostic_msgs.msg import DiagnosticStatus, KeyValue  # isort: skip
+from sensor_msgs.msg import JointState  # isort: skip
+from std_msgs.msg import Float64MultiArray  # isort: skip
+from std_srvs.srv import SetBool, Trigger  # isort: skip
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint  # isort: skip
+
+from robodyn_ros.control.arm_controller import Mode  # isort: skip
+from robodyn_ros.nodes.controller_node import ControllerNode  # isort: skip
+from robodyn_ros.nodes.runtime import LATCHED, STATE_IN, seconds  # isort: skip
+from robodyn_ros.nodes.simulator_node import SimulatorNode  # isort: skip
+from robodyn_ros.trajectory.joint_move import joint_move  # isort: skip
+
+MODEL = rd.robots.lwr_iii()
+START = [0.0, 0.6, 0.0, 1.2, 0.0, 0.8, 0.0]
+ARGS = ["-p", "robot.name:=lwr_iii", "-p", "free_running:=true", "-p", "use_sim_time:=true"]
+ARGS += ["-p", f"plant.start:={START}"]
+
+
+class Talk:
+    """What is said between plant and controller, and a detector played by the test."""
+
+    def __init__(self, there):
+        self.there = there
+        self.simulator, self.node = there.nodes
+        self.arm = self.node.arm
+        self.states = there.collect(JointState, "joint_states", STATE_IN)
+        self.commands = there.collect(Float64MultiArray, "effort_controller/commands", STATE_IN)
+        self.references = there.collect(JointState, "controller_node/reference", STATE_IN)
+        self.to_trajectory = there.node.create_publisher(
+            JointTrajectory, "controller_node/joint_trajectory", 10
+        )
+        self.to_state = there.node.create_publisher(
+            DiagnosticStatus, "dynamics_node/collision_state", LATCHED
+        )
+        there.until(lambda: self.to_trajectory.get_subscription_count() == 1)
+        there.until(lambda: self.to_state.get_subscription_count() == 1)
+        there.until(lambda: len(self.states) > 5)
+
+    @property
+    def t(self):
+        return seconds(self.states[-1].header.stamp)
+
+    def let(self, simulated):
+        """Let so much simulated time [s] go by."""
+        end = self.t + simulated
+        self.there.until(lambda: self.t >= end, 60.0)
+
+    def go(self, q, duration, names=MODEL.joint_names):
+        point = JointTrajectoryPoint(
+            positions=[float(x) for x in q], velocities=7 * [0.0], accelerations=7 * [0.0]
+        )
+        point.time_from_start = Duration(sec=int(duration), nanosec=int(duration % 1 * 1e9))
+        self.to_trajectory.publish(JointTrajectory(joint_names=list(names), points=[point]))
+
+    def say(self, level):
+        self.to_state.publish(
+            DiagnosticStatus(message=level, values=[KeyValue(key="stamp", value="0")])
+        )
+
+    def torques(self):
+        return np.array([list(c.data) for c in self.commands])
+
+
+@pytest.fixture
+def talk():
+    with bench(SimulatorNode, ControllerNode, args=ARGS) as there:
+        yield Talk(there)
+
+
+def test_without_orders_it_holds_the_pose_it_found(talk):
+    talk.let(0.3)
+    np.testing.assert_allclose(talk.states[-1].position, START, atol=1e-4)
+    assert talk.arm.mode is Mode.HOLDING
+    np.testing.assert_allclose(talk.references[-1].position, START, atol=1e-9)
+
+
+def test_it_follows_a_trajectory_with_joints_in_any_order(talk):
+    goal = np.array(START) + 0.2 * np.arange(7) / 7.0
+    order = [3, 1, 0, 2, 6, 5, 4]
+    talk.go(goal[order], 1.0, [MODEL.joint_names[k] for k in order])
+    talk.let(0.5)
+    assert talk.arm.mode is Mode.TRACKING
+    talk.let(0.8)
+    assert talk.arm.mode is Mode.HOLDING
+    np.testing.assert_allclose(talk.states[-1].position, goal, atol=1e-3)
+    rate = np.abs(np.diff(talk.torques(), axis=0)).max() / 0.002
+    assert rate <= 1000.0 * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    "names", [[*MODEL.joint_names[:6], "elbow"], MODEL.joint_names[:6], 7 * ["joint_1"]]
+)
+def test_a_trajectory_that_does_not_fit_is_refused(talk, names):
+    talk.go(START, 1.0, names)
+    talk.let(0.2)
+    assert talk.arm.mode is Mode.HOLDING
+
+
+def test_it_reacts_and_resumes_when_cleared(talk):
+    goal = np.array(START) + 0.3
+    talk.say("CLEAR")
+    talk.go(goal, 1.0)
+    talk.let(0.4)
+    talk.say("CONTACT")  # not what it reacts to
+    talk.let(0.05)
+    assert talk.arm.mode is Mode.TRACKING
+    talk.say("COLLISION")
+    talk.let(0.5)
+    assert talk.arm.mode is Mode.REACTING
+    refused = talk.there.call(Trigger, "controller_node/clear")
+    assert not refused.success and "touched" in refused.message
+    talk.say("CLEAR")
+    talk.let(0.5)
+    assert talk.arm.mode is Mode.REACTING  # resume_after is 0: only when told
+    assert talk.there.call(Trigger, "controller_node/clear").success
+    talk.let(3.0)
+    assert talk.arm.mode is Mode.HOLDING
+    np.testing.assert_allclose(talk.states[-1].position, goal, atol=1e-3)
+
+
+def test_disabled_it_lets_go_and_enabled_it_holds(talk):
+    enable = SetBool.Request(data=False)
+    assert talk.there.call(SetBool, "controller_node/enable", enable).success
+    talk.let(0.5)
+    assert talk.arm.mode is Mode.DISABLED
+    talk.there.call(SetBool, "controller_node/enable", SetBool.Request(data=True))
+    talk.let(0.3)
+    assert talk.arm.mode is Mode.HOLDING
+
+
+def test_law_gains_and_reaction_change_in_motion_without_a_step(talk):
+    talk.go(np.array(START) + 0.4, 1.0)
+    talk.let(0.3)
+    for change in (
+        {"arm__controller": "computed_torque"},
+        {"arm__frequency": [40.0, 40.0, 40.0, 40.0, 50.0, 60.0, 60.0]},
+        {"arm__reaction": "admittance", "arm__resume_after": 1},
+        {"arm__controller": "pid"},
+        {"arm__controller": "passivity"},
+    ):
+        assert talk.there.set(talk.node, **change).successful, change
+        talk.let(0.1)
+    talk.let(0.8)
+    rate = np.abs(np.diff(talk.torques(), axis=0)).max() / 0.002
+    assert rate <= 1000.0 * (1 + 1e-9)
+    np.testing.assert_allclose(talk.states[-1].position, np.array(START) + 0.4, atol=2e-3)
+    for bad in (
+        {"arm__controller": "magic"},
+        {"arm__frequency": [1.0, 2.0]},
+        {"arm__tau_rate_max": -5.0},
+        {"arm__torque_share": 2.0},
+        {"motion": "dance"},
+    ):
+        result = talk.there.set(talk.node, **bad)
+        assert not result.successful and result.reason, bad
+
+
+def test_bad_joint_states_lead_to_a_safe_hold_and_finite_torque():
+    with bench(ControllerNode, args=["-p", "robot.name:=lwr_iii"]) as there:
+        (node,) = there.nodes
+        commands = there.collect(Float64MultiArray, "effort_controller/commands", STATE_IN)
+        to_states = there.node.create_publisher(JointState, "joint_states", 10)
+        there.until(lambda: to_states.get_subscription_count() == 1)
+        t = [there.node.get_clock().now().nanoseconds * 1e-9]
+
+        def state(q):
+            t[0] += 0.002
+            message = JointState(
+                name=list(MODEL.joint_names), position=list(q), velocity=7 * [0.0]
+            )
+            message.header.stamp.sec = int(t[0])
+            message.header.stamp.nanosec = int(t[0] % 1 * 1e9)
+            to_states.publish(message)
+            there.run(0.002)
+
+        for _ in range(20):
+            state(START)
+        node.arm.follow(joint_move(START, np.array(START) + 0.5, duration=2.0))
+        for k in range(10):
+            state(np.array(START) + 1e-5 * k)
+        for _ in range(20):
+            state([np.nan, *START[1:]])
+        assert node.arm.mode is Mode.SAFE_HOLD
+        assert "joint_1" in node.arm.reason
+        assert np.isfinite([list(c.data) for c in commands]).all()
