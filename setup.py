@@ -6,6 +6,15 @@ from setuptools import find_packages, setup
 
 NAME = "robodyn_ros"
 
+# Commands of the shell, and executables for `ros2 run` and launch.
+COMMANDS = {
+    "robodyn": "robodyn_ros.cli:main",
+    "simulator_node": "robodyn_ros.nodes.simulator_node:main",
+    "controller_node": "robodyn_ros.nodes.controller_node:main",
+    "dynamics_node": "robodyn_ros.nodes.dynamics_node:main",
+    "composed_nodes": "robodyn_ros.nodes.composed:main",
+}
+
 
 def shared(*folders):
     """Return the data files of the folders, each bound for the same place in share/robodyn_ros."""
@@ -31,13 +40,15 @@ setup(
     data_files=[
         ("share/ament_index/resource_index/packages", [f"resource/{NAME}"]),
         (f"share/{NAME}", ["package.xml"]),
-        *shared("urdf", "launch", "config"),
+        (f"lib/{NAME}", [f"{NAME}/nodes/shims/{command}" for command in COMMANDS]),
+        *shared("urdf", "launch", "config", "rviz"),
     ],
     zip_safe=False,  # the kernels are cached beside their files
     python_requires=">=3.10",
     install_requires=[
         "numpy>=1.24",
         "numba>=0.59",
+        "scipy>=1.10",
         "urdfdom-py",
         "typer>=0.9",
         "rich>=13",
@@ -74,5 +85,5 @@ setup(
             "yourdfpy",
         ],
     },
-    entry_points={"console_scripts": ["robodyn = robodyn_ros.cli:main"]},
+    entry_points={"console_scripts": [f"{name} = {main}" for name, main in COMMANDS.items()]},
 )

@@ -1,0 +1,409 @@
+"""ArmController: all that a controlled arm does with a stream of samples.
+
+    HOLDING <-> TRACKING -- touched --> REACTING -- clear --> RESUMING --> TRACKING or HOLDING
+    any -- safe_hold, silence, bad samples --> SAFE_HOLD -- clear --> HOLDING
+    any -- enable(False) --> DISABLED -- enable(True) --> HOLDING
+
+There is no clock in it: times come with the samples. Whatever happens, the torque is finite,
+within its limits, and changes no faster than its rate limit.
+"""
+
+from __future__ import annotations
+
+import math
+from enum import Enum
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ..dynamics.motion import Motion
+from ..dynamics.newton_euler import gravity_torque
+from ..errors import ArgumentError, RobodynError
+from ..model.robot import RobotModel
+from .arm_settings import ArmSettings, law_of, reaction_of
+from .controller import PERIOD, Array, Controller, JointState, sample
+from .limits import Limiter, TorqueLimits
+from .reactions import Reaction, Stop, YieldingController
+from .reference import Path, Reference
+from .sample_watch import SampleWatch
+
+BACK = 1.0  # [s], a time that goes back by more means that time began anew
+FALLING = 0.1  # [rad/s or m/s]: an arm that is found faster than that is braked first
+PEAK = 1.875  # of the speed of a smooth step over its mean
+
+
+class Mode(Enum):
+    """What the arm does."""
+
+    DISABLED = "disabled"
+    HOLDING = "holding"
+    TRACKING = "tracking"
+    REACTING = "reacting"
+    RESUMING = "resuming"
+    SAFE_HOLD = "safe hold"
+
+
+FOLLOWING = (Mode.HOLDING, Mode.TRACKING, Mode.RESUMING)  # these follow the reference
+
+
+class _Parts(NamedTuple):
+    """What works with one set of settings. All laws in it share one limiter."""
+
+    settings: ArmSettings
+    law: Controller
+    reaction: Reaction | None
+    stop: Stop
+    idle: YieldingController
+    # If settings lower the torque limits, the torque comes down to them no faster than this:
+    rate_limiter: Limiter
+
+
+class ArmController:
+    """Controls one arm: `update` for every sample; everything else between two samples.
+
+    At first it is enabled: it holds the pose that it finds.
+    """
+
+    def __init__(self, model: RobotModel, settings: ArmSettings | None = None) -> None:
+        self.model = model
+        self.mode, self.reason = Mode.HOLDING, "waits for the first sample"
+        self._parts = self.prepare(settings or ArmSettings())
+        self._nothing = np.zeros(model.n)
+        self._reference = Reference(self._nothing)
+        self._giving_in: Reaction = self._parts.stop
+        self._state: JointState | None = None  # the last good sample
+        self._watch = SampleWatch(model)
+        self._given_at = -math.inf  # [s], when torque was given last
+        self._fresh = True  # the next sample begins anew
+        self._blind = False  # torque was given without a sample
+        self._touched: bool | None = None
+        self._r: Array | None = None
+        self._quiet = 0.0  # [s] without contact
+        self._cleared = False
+        self._idle = self._off = False  # disabled and at rest; without torque in the end
+        self._step = {
+            Mode.DISABLED: self._disabled,
+            Mode.HOLDING: self._holding,
+            Mode.TRACKING: self._tracking,
+            Mode.REACTING: self._reacting,
+            Mode.RESUMING: self._resuming,
+            Mode.SAFE_HOLD: self._holding_safely,
+        }
+
+    @property
+    def settings(self) -> ArmSettings:
+        """What it works with now."""
+        return self._parts.settings
+
+    @property
+    def tau(self) -> Array:
+        """(n,): the torque given last [N m or N]; a copy."""
+        return self._parts.rate_limiter.tau.copy()
+
+    @property
+    def reference(self) -> Motion:
+        """Where the arm is to be; while it yields, where it is."""
+        following = self.mode in FOLLOWING or self._state is None
+        return self._reference.motion if following else self._giving_in.reference
+
+    @property
+    def error(self) -> Array:
+        """(n,): from where the arm is to where it is to be [rad or m]."""
+        return self._nothing if self._state is None else self.reference.q - self._state.q
+
+    @property
+    def moving(self) -> bool:
+        """Whether the arm is on its way, so that losing sight of it matters."""
+        if self.mode in FOLLOWING:
+            return self.mode is not Mode.HOLDING or bool(self._reference.motion.qd.any())
+        return not (self._giving_in.at_rest or self._idle)
+
+    @property
+    def at_rest(self) -> bool:
+        """After `ramp_down`: whether the arm has come to rest and all torque is gone."""
+        return self._off and self._idle and not self._parts.rate_limiter.tau.any()
+
+    @property
+    def _patience(self) -> float:
+        return self._watch.patience(self.settings.timeout)
+
+    # ---------------------------------------------------------------- samples
+
+    def update(self, t: float, q: npt.ArrayLike, qd: npt.ArrayLike) -> Array:
+        """(n,): the torque [N m or N] to give after a sample of the time t [s].
+
+        A sample that is no newer than the last one changes nothing; one that is not finite counts
+        as lost.
+        """
+        try:
+            state = self._watch.checked(t, q, qd)
+        except ArgumentError as error:
+            return self.lost(t, str(error))
+        silence, patience = t - self._watch.t, self._patience
+        if self._fresh or silence < -BACK:
+            return self._begin(t, state)
+        if silence <= 0.0:
+            return self.tau
+        if silence > patience and self.moving:
+            self.safe_hold(f"no good sample for {silence:.3g} s")
+        self._state = state
+        self._watch.take(t, patience)
+        if self._blind:
+            self._blind = False
+            self._giving_in.begin(state)
+        if self._touched and self._parts.reaction is not None and self.mode in FOLLOWING:
+            self._give_in(self._parts.reaction)
+            self._enter(Mode.REACTING, "touched")
+        return self._give(state, min(silence, patience))
+
+    def lost(self, t: float, reason: str) -> Array:
+        """(n,): the torque to give at the time t [s], when there is no good sample for it.
+
+        An arm that moves goes to a safe hold if that lasts. Without a sample nothing can be
+        braked: the torque then goes to what carried the arm where it was seen last.
+        """
+        if self._state is None or not self._given_at < t < math.inf:
+            return self.tau
+        if t - self._watch.t > self._patience:
+            if self.moving:
+                self.safe_hold(reason)
+            if self.mode in (Mode.SAFE_HOLD, Mode.DISABLED):
+                self._blind, self._idle = True, self.mode is Mode.DISABLED
+                return self._output(self._let_go(self._seen_still(), t - self._given_at), t)
+        self._given_at = t
+        return self.tau
+
+    def restart(self) -> None:
+        """The next sample has nothing to do with the last: hold the arm where that finds it."""
+        self._fresh = True
+
+    # ---------------------------------------------------------------- orders
+
+    def follow(self, trajectory: Path, at: float | None = None) -> None:
+        """Follow a trajectory from now on, or from the time `at` [s]; one that has begun is joined
+        where it is.
+
+        By how far the arm is away from it, is made up for in the first moments; too far is
+        refused.
+        """
+        if self._state is None:
+            raise RobodynError("no sample has come yet: nobody knows where the arm is")
+        if self.mode not in (Mode.HOLDING, Mode.TRACKING):
+            raise RobodynError(
+                f"no trajectory can be followed now: {self.mode.value}, {self.reason}"
+            )
+        s = 0.0 if at is None else self._watch.t - at
+        away = sample(self.model, "the trajectory's start", trajectory.at(s).q) - self.reference.q
+        joint = int(np.argmax(np.abs(away)))
+        if abs(away[joint]) > self.settings.start_tolerance:
+            raise ArgumentError(
+                f"the trajectory begins {away[joint]:+.3g} from where joint "
+                f"'{self.model.joint_names[joint]}' is to be now, {self.reference.q[joint]:.4g}; "
+                f"{self.settings.start_tolerance:g} is allowed: move there first"
+            )
+        self._reference.follow(trajectory, s, self._time_for(away))
+        self._enter(Mode.TRACKING, "")
+
+    def hold(self) -> None:
+        """Leave the trajectory and come to rest smoothly."""
+        if self.mode in FOLLOWING:
+            self._reference.stop(self.settings.ramp)
+            self._enter(Mode.HOLDING, "told to hold")
+
+    def contact(self, touched: bool | None, r: npt.ArrayLike | None = None) -> None:
+        """What the detector says: whether the arm is touched so that it has to react, None if
+        nobody knows. r: as for `felt`.
+        """
+        self._touched = touched
+        if r is not None:
+            self.felt(r)
+
+    def felt(self, r: npt.ArrayLike) -> None:
+        """The residual (n,) [N m or N]: where a push goes, if it is one."""
+        self._r = sample(self.model, "r", r)
+
+    def clear(self) -> None:
+        """After a reaction, return to where it was interrupted; end a safe hold. Both as soon as
+        the arm is at rest. An arm that is being touched is not cleared.
+        """
+        if self.mode is Mode.REACTING and self._touched:
+            raise RobodynError("the arm is still being touched: free it first")
+        if self.mode is Mode.REACTING and not self._giving_in.holds:
+            self._give_in(self._parts.stop)
+        self._cleared = self.mode in (Mode.REACTING, Mode.SAFE_HOLD)
+
+    def safe_hold(self, reason: str) -> None:
+        """Brake and hold until `clear`. The trajectory is forgotten."""
+        if self._state is not None and self.mode not in (Mode.DISABLED, Mode.SAFE_HOLD):
+            self._give_in(self._parts.stop)
+            self._enter(Mode.SAFE_HOLD, reason)
+
+    def enable(self, enabled: bool) -> None:
+        """Hold the pose that it finds; or brake, and then let go."""
+        if enabled and self.mode is Mode.DISABLED:
+            self._enter(Mode.HOLDING, "enabled")
+            self.restart()
+        elif not enabled and self.mode is not Mode.DISABLED:
+            self._give_in(self._parts.stop)
+            self._enter(Mode.DISABLED, "told to be")
+
+    def ramp_down(self) -> None:
+        """Brake, then take all torque away: `at_rest` tells when that is done."""
+        self.enable(False)
+        self._off = True
+
+    # ---------------------------------------------------------------- settings
+
+    def prepare(self, settings: ArmSettings) -> _Parts:
+        """Laws and reactions for new settings, or an error; nothing changes yet."""
+        law = law_of(self.model, settings)
+        return _Parts(
+            settings,
+            law,
+            reaction_of(law, settings),
+            Stop(law, settings.braking),
+            YieldingController.beside(law, damping=settings.damping),
+            Limiter(self.model, TorqueLimits(np.inf, law.limits.tau_rate_max)),
+        )
+
+    def apply(self, parts: _Parts) -> None:
+        """Take over what was prepared, between two samples: nothing jumps."""
+        old, self._parts = self._parts, parts
+        reacting = self._giving_in is old.reaction
+        self._giving_in = (parts.reaction if reacting else None) or parts.stop
+        if self._state is not None:
+            parts.rate_limiter.reset(old.rate_limiter.tau)
+            parts.law.reset(old.rate_limiter.tau)
+            self._giving_in.begin(self._state)
+
+    # ---------------------------------------------------------------- one step of each mode
+
+    def _holding(self, state: JointState, dt: float) -> Array:
+        motion = self._reference.advance(dt)
+        self._watch.follow(state, motion.qd, dt)
+        e = motion.q - state.q
+        if e @ e > self.settings.error_max**2:  # then one joint may be that far away
+            self._guard(e)
+        return self._parts.law.torque(state, motion, dt)
+
+    def _tracking(self, state: JointState, dt: float) -> Array:
+        torque = self._holding(state, dt)
+        if self._reference.arrived and self.mode is Mode.TRACKING:
+            self._enter(Mode.HOLDING, "arrived")
+        return torque
+
+    def _resuming(self, state: JointState, dt: float) -> Array:
+        torque = self._holding(state, dt)
+        if not self._reference.resuming and self.mode is Mode.RESUMING:
+            self._enter(Mode.TRACKING, "")
+        return torque
+
+    def _reacting(self, state: JointState, dt: float) -> Array:
+        torque = self._giving_in.torque(state, self._r if self._touched else None, dt)
+        self._quiet = self._quiet + dt if self._touched is False else 0.0
+        self._cleared = self._cleared and not self._touched
+        waited = 0.0 < self.settings.resume_after <= self._quiet
+        if (self._cleared or waited) and self._giving_in.at_rest:
+            self._resume()
+        return torque
+
+    def _holding_safely(self, state: JointState, dt: float) -> Array:
+        torque = self._giving_in.torque(state, None, dt)
+        if self._cleared and self._giving_in.at_rest:
+            self._hold_at(self._giving_in.reference.q, "cleared")
+        return torque
+
+    def _disabled(self, state: JointState, dt: float) -> Array:
+        if self._idle:
+            return self._let_go(state, dt)
+        torque = self._giving_in.torque(state, None, dt)
+        self._idle = self._giving_in.at_rest
+        return torque
+
+    # ---------------------------------------------------------------- from one mode to another
+
+    def _begin(self, t: float, state: JointState) -> Array:
+        """Take over an arm of which nothing is known but this sample."""
+        first, self._fresh = self._state is None, False
+        self._state, self._watch.t = state, t
+        self._given_at = t - PERIOD
+        if first:
+            limit = self._parts.law.limits.tau_max
+            carrying = np.clip(gravity_torque(self.model, state.q), -limit, limit)
+            self._parts.rate_limiter.reset(carrying)
+            self._parts.law.reset(carrying)
+        if self.mode in FOLLOWING:
+            self._hold_at(state.q, "found here")
+            if np.abs(state.qd).max() > FALLING:
+                self.safe_hold("found in motion")
+                self._cleared = True
+        else:
+            self._giving_in.begin(state)
+        return self._give(state, PERIOD)
+
+    def _hold_at(self, q: Array, reason: str) -> None:
+        self._parts.law.reset(self._parts.law.tau)
+        self._reference.stay(q)
+        self._enter(Mode.HOLDING, reason)
+
+    def _resume(self) -> None:
+        """Go back to where the trajectory's clock stopped, and then on."""
+        self._parts.law.reset(self._parts.law.tau)
+        q = self._giving_in.reference.q
+        away = self._reference.interrupted_at - q
+        self._reference.resume(q, self._time_for(away), self.settings.ramp)
+        self._enter(Mode.RESUMING, "cleared" if self._cleared else "no contact any more")
+
+    def _give_in(self, reaction: Reaction) -> None:
+        self._giving_in = reaction
+        if self._state is not None:
+            reaction.begin(self._state)
+
+    def _enter(self, mode: Mode, reason: str) -> None:
+        self.mode, self.reason = mode, reason
+        self._cleared = self._idle = self._off = False
+        self._quiet = 0.0
+
+    # ---------------------------------------------------------------- torque
+
+    def _give(self, state: JointState, dt: float) -> Array:
+        """One step of the mode it is in; a safe hold if that cannot be done."""
+        try:
+            torque = self._step[self.mode](state, dt)
+        except RobodynError as error:
+            self.safe_hold(str(error))
+            torque = self._let_go(self._seen_still(), dt)
+        return self._output(torque, self._watch.t)
+
+    def _output(self, torque: Array, t: float) -> Array:
+        """Give this at the time t, as far as the time since the last torque allows. After a gap,
+        that does not count in full: the change would be a step.
+        """
+        since = min(max(t - self._given_at, 0.0), 2.0 * self._watch.period)
+        self._parts.rate_limiter.apply(torque, since)
+        self._given_at = t
+        return self.tau
+
+    def _let_go(self, state: JointState, dt: float) -> Array:
+        """What is left when nothing is wanted: the torque that carries the arm, or none."""
+        none = self.mode is Mode.DISABLED and (self._off or self.settings.disabled == "zero")
+        idle = self._parts.idle
+        return idle.release(dt) if none else idle.torque(state, idle.alone, dt)
+
+    def _seen_still(self) -> JointState:
+        """Where the arm was seen last, as if it did not move."""
+        return JointState(self._nothing if self._state is None else self._state.q, self._nothing)
+
+    def _time_for(self, away: Array) -> float:
+        """[s] for a smooth way of this length."""
+        speed = np.where(np.isfinite(self.model.qd_max), self.model.qd_max, math.pi)
+        needed = PEAK * np.abs(away) / (self.settings.return_speed * speed)
+        return max(self.settings.ramp, float(needed.max()))
+
+    def _guard(self, e: Array) -> None:
+        """Refuse to pull at an arm that is far from where it is to be."""
+        joint = int(np.argmax(np.abs(e)))
+        if abs(e[joint]) > self.settings.error_max:
+            name = self.model.joint_names[joint]
+            raise RobodynError(f"joint '{name}' is {e[joint]:+.3g} from where it is to be")

@@ -1,0 +1,131 @@
+"""How an arm is controlled: the parameter set of an `ArmController`, and what is made of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..dynamics.call import per_joint
+from ..dynamics.inertia import mass_matrix
+from ..model.robot import RobotModel
+from ..settings import check, setting
+from .computed_torque import ComputedTorqueController
+from .controller import Controller
+from .friction import FrictionFeedForward
+from .limits import TorqueLimits
+from .passivity import PassivityController
+from .pd_gravity import PdGravityController
+from .pid import INTEGRAL, PidController
+from .reactions import Admittance, Float, Reaction, Reflex, Stop
+
+
+@dataclass(frozen=True)
+class ArmSettings:
+    """How an arm is controlled."""
+
+    controller: str = setting(
+        "passivity",
+        "law that tracks",
+        choices=("passivity", "computed_torque", "pd_gravity", "pid"),
+    )
+    frequency: tuple[float, ...] = setting(
+        (30.0,), "of the law, critically damped at posture 0", "rad/s", low=0.1, high=1e3
+    )
+    friction: bool = setting(False, "add the model's friction at the wanted velocity")
+    torque_share: float = setting(
+        1.0, "how much of the model's torque limits may be used", low=0.01, high=1.0
+    )
+    tau_rate_max: tuple[float, ...] = setting(
+        (1000.0,), "fastest change of torque", "N m/s or N/s", low=1.0
+    )
+    reaction: str = setting(
+        "stop",
+        "to a touch: go on, brake, be free, follow the push, retract along it",
+        choices=("none", "stop", "float", "reflex", "admittance"),
+    )
+    reflex_gain: tuple[float, ...] = setting(
+        (2.0,), "reflex: how many times the push is given once more", low=0.0, high=100.0
+    )
+    admittance_gain: tuple[float, ...] = setting(
+        (5.0,), "admittance: how many times lighter than the arm it is", low=1e-3, high=100.0
+    )
+    admittance_damping: float = setting(
+        10.0, "admittance: how fast it comes to rest", "1/s", low=0.1, high=100.0
+    )
+    damping: float = setting(
+        3.0, "float, reflex, disabled: rate at which the speed falls", "1/s", low=0.0, high=100.0
+    )
+    braking: float = setting(
+        30.0, "stop, safe hold: the same, as far as the limits let it", "1/s", low=1.0, high=100.0
+    )
+    resume_after: float = setting(
+        0.0, "time at rest without contact after which it goes on; 0: only when told", "s", low=0.0
+    )
+    return_speed: float = setting(
+        0.25, "share of the joints' speeds with which it returns to its path", low=0.01, high=1.0
+    )
+    ramp: float = setting(
+        0.5, "in which it begins, stops or is back at its pace, at least", "s", low=0.01, high=10.0
+    )
+    start_tolerance: float = setting(
+        0.1, "how far away a trajectory may begin", "rad or m", low=0.0, high=10.0
+    )
+    error_max: float = setting(
+        0.5, "tracking error at which it goes to a safe hold", "rad or m", low=1e-3, high=10.0
+    )
+    timeout: float = setting(
+        0.02, "silence at which a moving arm goes to a safe hold", "s", low=1e-3, high=1.0
+    )
+    disabled: str = setting("gravity", "torque while disabled", choices=("gravity", "zero"))
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+class _PidFromHere(PidController):
+    """A PID whose integral begins with the torque that is given already: the arm does not sag."""
+
+    def reset(self, tau: npt.ArrayLike | None = None) -> None:
+        super().reset(tau)
+        if tau is not None:
+            self._own[int(INTEGRAL)] = self.tau
+
+
+def limits_of(model: RobotModel, settings: ArmSettings) -> TorqueLimits:
+    """What the motors may be asked for."""
+    rate = per_joint(model, "tau_rate_max", settings.tau_rate_max)
+    return TorqueLimits(settings.torque_share * model.tau_max, rate)
+
+
+def law_of(model: RobotModel, settings: ArmSettings) -> Controller:
+    """The law that tracks, within the limits."""
+    w = per_joint(model, "frequency", settings.frequency)
+    options: dict[str, Any] = {"limits": limits_of(model, settings)}
+    if settings.friction:
+        options["compensation"] = FrictionFeedForward(model)
+    if settings.controller == "passivity":
+        return PassivityController.with_frequency(model, w, **options)
+    if settings.controller == "computed_torque":
+        return ComputedTorqueController.with_frequency(model, w, **options)
+    inertia = np.diag(mass_matrix(model, np.zeros(model.n)))
+    if settings.controller == "pd_gravity":
+        return PdGravityController(model, w**2 * inertia, 2.0 * w * inertia, **options)
+    return _PidFromHere.with_triple_pole(model, w, **options)
+
+
+def reaction_of(law: Controller, settings: ArmSettings) -> Reaction | None:
+    """What a touch leads to; None: nothing."""
+    if settings.reaction == "none":
+        return None
+    if settings.reaction == "stop":
+        return Stop(law, settings.braking)
+    if settings.reaction == "float":
+        return Float(law, settings.damping)
+    if settings.reaction == "reflex":
+        gain = per_joint(law.model, "reflex_gain", settings.reflex_gain)
+        return Reflex(law, gain, settings.damping)
+    gain = per_joint(law.model, "admittance_gain", settings.admittance_gain)
+    return Admittance(law, gain, settings.admittance_damping, settings.braking)

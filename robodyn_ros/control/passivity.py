@@ -1,0 +1,112 @@
+"""PassivityController: passivity-based tracking by a single sweep of NE*, [DeLuca2009] (25).
+
+    tau = M(q) qdd_r + C*(q, qd) qd_r + g(q) + Kp e + Kd ed
+    e = q_d - q,   qd_r = qd_d + Lambda e,   qdd_r = qdd_d + Lambda ed
+
+With s = qd_r - qd = ed + Lambda e and an exact model the arm obeys  M sdot + C* s = -Kp e - Kd ed.
+Nothing is cancelled, so nothing can be cancelled wrongly: it is stable because of
+
+    V = 1/2 s^T M s + 1/2 e^T (Kp + Lambda Kd) e
+
+As Mdot - 2 C* is skew-symmetric, s^T (M sdot + 1/2 Mdot s) = -s^T (Kp e + Kd ed), and the gains
+being diagonal, the products of e with ed cancel:
+
+    Vdot = -ed^T Kd ed - e^T Lambda Kp e  <= 0
+
+With Kp = Lambda Kd, the default, the feedback is Kd s, as Slotine and Li have it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..dynamics.inertia import mass_matrix
+from ..dynamics.momentum import momentum_terms
+from ..dynamics.ne_star import _ne_star_0001
+from ..dynamics.vector import kernel
+from ..model.block import U
+from ..model.robot import RobotModel
+from .controller import Controller, gains_of
+
+# Rows of the law's own array, n numbers each
+KP, KD, RATE, QD_R, QDD_R = U(0), U(1), U(2), U(3), U(4)
+
+
+@kernel(
+    "int64(float64[::1], float64[:, ::1], float64[::1], float64[::1], float64[::1], float64[::1],"
+    " float64[::1], float64[::1])"
+)
+def _passivity(block, own, q, qd, q_d, qd_d, qdd_d, tau):
+    n = U(tau.size)
+    if q.size != n or qd.size != n or q_d.size != n or qd_d.size != n or qdd_d.size != n:
+        return 1
+    qd_r, qdd_r = own[QD_R], own[QDD_R]
+    for k in range(n):
+        qd_r[k] = qd_d[k] + own[RATE, k] * (q_d[k] - q[k])
+        qdd_r[k] = qdd_d[k] + own[RATE, k] * (qd_d[k] - qd[k])
+    if _ne_star_0001(block, q, qd, qd_r, qdd_r, tau) != 0:
+        return 1
+    for k in range(n):
+        tau[k] += own[KP, k] * (q_d[k] - q[k]) + own[KD, k] * (qd_d[k] - qd[k])
+    return 0
+
+
+class PassivityController(Controller):
+    """Tracks a `Motion` without cancelling the arm's own dynamics.
+
+    kd [N m s/rad or N s/m], rate: Lambda [1/s], kp [N m/rad or N/m], by default rate * kd; one for
+    all joints or one each. options: those of `Controller`.
+    """
+
+    def __init__(
+        self,
+        model: RobotModel,
+        kd: npt.ArrayLike,
+        rate: npt.ArrayLike,
+        kp: npt.ArrayLike | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(model, **options)
+        self.kd = gains_of(model, "kd", kd)
+        self.rate = gains_of(model, "rate", rate)
+        self.kp = self.rate * self.kd if kp is None else gains_of(model, "kp", kp)
+        self._own = np.zeros((5, model.n))
+        self._own[: int(QD_R)] = self.kp, self.kd, self.rate
+
+    @classmethod
+    def with_frequency(
+        cls,
+        model: RobotModel,
+        frequency: npt.ArrayLike,
+        q: npt.ArrayLike | None = None,
+        **options: Any,
+    ) -> PassivityController:
+        """Critically damped at the posture q, by default 0, as far as joints do not couple there:
+        Lambda = w and Kd = w M_jj make  M_jj (edd + 2 w ed + w^2 e) = 0. frequency: w [rad/s].
+        """
+        w = gains_of(model, "frequency", frequency)
+        inertia = np.diag(mass_matrix(model, np.zeros(model.n) if q is None else q))
+        return cls(model, w * inertia, w, **options)
+
+    def lyapunov(self, state: Any, reference: Any) -> float:
+        """V [J]: never rises along the closed loop if the model is exact and no limit is met."""
+        state, reference = self._checked(state, reference)
+        e, ed = reference.q - state.q, reference.qd - state.qd
+        s = ed + self.rate * e
+        Ms = momentum_terms(self.model, state.q, s)[0]
+        return float(0.5 * s @ Ms + 0.5 * e @ ((self.kp + self.rate * self.kd) * e))
+
+    def _law(self, state: Any, reference: Any, dt: float) -> int:
+        return _passivity(
+            self.model.block,
+            self._own,
+            state.q,
+            state.qd,
+            reference.q,
+            reference.qd,
+            reference.qdd,
+            self._wanted,
+        )

@@ -1,0 +1,90 @@
+"""PdGravityController: proportional and derivative action, with gravity carried.
+
+    tau = Kp e + Kd (qd_d - qd) + g(q)      [Khalil2019] (9.12), where q_d is at rest
+
+For a reference at rest it is stable by  V = 1/2 qd^T M qd + 1/2 e^T Kp e  (9.11), as
+Vdot = -qd^T Kd qd  (9.16), and e = 0 is the only place to come to rest. With g(q_d) in the place
+of g(q) that still holds if Kp exceeds the norm of dg/dq.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..dynamics.energy import kinetic_energy
+from ..dynamics.newton_euler import _gravity
+from ..dynamics.vector import kernel
+from ..errors import ArgumentError
+from ..model.block import U
+from ..model.robot import RobotModel
+from .controller import Controller, gains_of
+
+POSTURES = ("measured", "desired")
+
+# Rows of the law's own array, n numbers each
+KP, KD = U(0), U(1)
+
+
+@kernel(
+    "int64(float64[::1], float64[:, ::1], boolean, float64[::1], float64[::1], float64[::1],"
+    " float64[::1], float64[::1])"
+)
+def _pd_gravity(block, own, at_desired, q, qd, q_d, qd_d, tau):
+    n = U(tau.size)
+    if q.size != n or qd.size != n or q_d.size != n or qd_d.size != n:
+        return 1
+    if _gravity(block, q_d if at_desired else q, tau) != 0:
+        return 1
+    for k in range(n):
+        tau[k] += own[KP, k] * (q_d[k] - q[k]) + own[KD, k] * (qd_d[k] - qd[k])
+    return 0
+
+
+class PdGravityController(Controller):
+    """A spring and a damper at each joint, with the arm's weight carried.
+
+    kp [N m/rad or N/m], kd [N m s/rad or N s/m]: one for all joints or one each. gravity_at: the
+    posture whose weight is carried, 'measured' or 'desired'. Gains of 0 are allowed: kp = 0 lets
+    the arm float. options: those of `Controller`.
+    """
+
+    def __init__(
+        self,
+        model: RobotModel,
+        kp: npt.ArrayLike,
+        kd: npt.ArrayLike,
+        *,
+        gravity_at: str = "measured",
+        **options: Any,
+    ) -> None:
+        super().__init__(model, **options)
+        if gravity_at not in POSTURES:
+            raise ArgumentError(
+                f"gravity_at must be one of {', '.join(POSTURES)}, got {gravity_at!r}"
+            )
+        self.gravity_at = gravity_at
+        self.kp = gains_of(model, "kp", kp, zero=True)
+        self.kd = gains_of(model, "kd", kd, zero=True)
+        self._own = np.array([self.kp, self.kd])
+        self._at_desired = gravity_at == "desired"
+
+    def lyapunov(self, state: Any, reference: Any) -> float:
+        """V [J] of (9.11): never rises while the reference rests."""
+        state, reference = self._checked(state, reference)
+        e = reference.q - state.q
+        return float(kinetic_energy(self.model, state.q, state.qd) + 0.5 * e @ (self.kp * e))
+
+    def _law(self, state: Any, reference: Any, dt: float) -> int:
+        return _pd_gravity(
+            self.model.block,
+            self._own,
+            self._at_desired,
+            state.q,
+            state.qd,
+            reference.q,
+            reference.qd,
+            self._wanted,
+        )

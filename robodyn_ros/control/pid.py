@@ -1,0 +1,147 @@
+"""PidController: each joint by itself, [Khalil2019] 9.3.1.
+
+    tau = Kp (q_d - q) + Kd (qd_d - qd) + Ki integral of (q_d - q)      [9.5]
+
+For a joint  a qdd + F_v qd = tau  [9.6] the gains of [9.10] make all three poles  -w  [9.9], the
+fastest answer to a disturbance without overshoot. The integral stands still as long as it would
+only ask for more of a torque that is being held back.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..dynamics.call import per_joint
+from ..dynamics.inertia import mass_matrix
+from ..dynamics.vector import kernel
+from ..errors import ArgumentError
+from ..model.block import U
+from ..model.robot import RobotModel
+from .controller import Array, Controller, gains_of
+
+POSTURES, STEPS, ROUNDS = 500, 33, 8  # of the search for the largest inertias
+
+# Rows of the law's own array, n numbers each
+KP, KD, KI, INTEGRAL, GROWN = U(0), U(1), U(2), U(3), U(4)
+
+
+@kernel(
+    "int64(float64[:, ::1], float64[::1], float64[::1], float64[::1], float64[::1], float64[::1],"
+    " float64, float64[::1])"
+)
+def _pid(own, q, qd, q_d, qd_d, excess, dt, tau):
+    n = U(tau.size)
+    if q.size != n or qd.size != n or q_d.size != n or qd_d.size != n:
+        return 1
+    bad = 0.0
+    for k in range(n):
+        e = q_d[k] - q[k]
+        own[GROWN, k] = own[INTEGRAL, k]
+        if not excess[k] * e > 0.0:
+            own[GROWN, k] += own[KI, k] * e * dt
+        tau[k] = own[KP, k] * e + own[KD, k] * (qd_d[k] - qd[k]) + own[GROWN, k]
+        bad += 0.0 * tau[k]
+    if bad != 0.0:
+        return 1
+    own[INTEGRAL] = own[GROWN]
+    return 0
+
+
+class PidController(Controller):
+    """Follows the position and velocity of a `Motion` without a model of the arm.
+
+    kp [N m/rad or N/m], kd [N m s/rad or N s/m], ki [N m/(rad s) or N/(m s)]: one for all joints
+    or one each; ki may be 0. options: those of `Controller`.
+    """
+
+    def __init__(
+        self,
+        model: RobotModel,
+        kp: npt.ArrayLike,
+        kd: npt.ArrayLike,
+        ki: npt.ArrayLike,
+        **options: Any,
+    ) -> None:
+        super().__init__(model, **options)
+        self.kp, self.kd = gains_of(model, "kp", kp), gains_of(model, "kd", kd)
+        self.ki = gains_of(model, "ki", ki, zero=True)
+        self._own = np.zeros((5, model.n))
+        self._own[: int(INTEGRAL)] = self.kp, self.kd, self.ki
+
+    @classmethod
+    def with_triple_pole(
+        cls,
+        model: RobotModel,
+        frequency: npt.ArrayLike,
+        inertia: npt.ArrayLike | None = None,
+        viscous: npt.ArrayLike | None = None,
+        **options: Any,
+    ) -> PidController:
+        """Kp = 3 a w^2, Kd + F_v = 3 a w, Ki = a w^3 [9.10].
+
+        frequency: w [rad/s], at most half of the lowest structural resonance. inertia: a, by
+        default the `largest_inertia` of each joint; viscous: F_v, by default the model's.
+        """
+        w = gains_of(model, "frequency", frequency)
+        a = gains_of(model, "inertia", largest_inertia(model) if inertia is None else inertia)
+        friction = per_joint(model, "viscous", model.viscous if viscous is None else viscous)
+        kd = 3.0 * a * w - friction
+        for k in np.flatnonzero(kd <= 0.0):
+            raise ArgumentError(
+                f"joint '{model.joint_names[k]}' has more viscous friction, {friction[k]:g}, than "
+                f"3 a w = {3.0 * a[k] * w[k]:g}: it needs a frequency above "
+                f"{friction[k] / (3.0 * a[k]):g} rad/s"
+            )
+        return cls(model, 3.0 * a * w**2, kd, a * w**3, **options)
+
+    @property
+    def integral(self) -> Array:
+        """The integral's share of the torque [N m or N]; a copy."""
+        return self._own[int(INTEGRAL)].copy()
+
+    def reset(self, tau: npt.ArrayLike | None = None) -> None:
+        """Forget integrals and the last torque; begin at `tau`, else free of the rate limit."""
+        super().reset(tau)
+        self._own[int(INTEGRAL)] = 0.0
+
+    def _law(self, state: Any, reference: Any, dt: float) -> int:
+        return _pid(
+            self._own,
+            state.q,
+            state.qd,
+            reference.q,
+            reference.qd,
+            self.excess,
+            dt,
+            self._wanted,
+        )
+
+
+def largest_inertia(model: RobotModel) -> Array:
+    """(n,): A_jj max of [9.6], the largest M_jj each joint meets within the joint limits.
+
+    Found by search, the same at every call: the best of random postures, then joint by joint in
+    ever smaller neighbourhoods.
+    """
+    low = np.where(np.isfinite(model.q_min), model.q_min, -np.pi)
+    high = np.where(np.isfinite(model.q_max), model.q_max, np.pi)
+    tries = np.random.default_rng(0).uniform(low, high, (POSTURES, model.n))
+    found = _diagonals(model, tries)
+    best, largest = tries[np.argmax(found, axis=0)], found.max(axis=0)  # a posture per joint
+    for turn, k, j in product(range(ROUNDS), range(model.n), range(model.n)):
+        reach = (high[k] - low[k]) * 0.5**turn
+        tries = np.tile(best[j], (STEPS, 1))
+        tries[:, k] = np.clip(best[j, k] + np.linspace(-reach, reach, STEPS), low[k], high[k])
+        found = _diagonals(model, tries)[:, j]
+        i = int(np.argmax(found))
+        best[j], largest[j] = tries[i], found[i]
+    return largest
+
+
+def _diagonals(model: RobotModel, postures: Array) -> Array:
+    """(T, n): the diagonal of M at each posture."""
+    return np.diagonal(mass_matrix(model, postures), axis1=1, axis2=2)

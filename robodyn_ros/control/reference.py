@@ -1,0 +1,177 @@
+"""Reference: where the arm is to be now. A trajectory with a clock of its own, and an offset.
+
+    q_ref(t) = path(s(t)) + offset(t)
+
+The offset is what the arm was away from the path when it began to follow it, in position, velocity
+and acceleration; a quintic takes it to 0, so that nothing jumps. The clock s stands still while
+the arm does something else; then  qd = path' s',  qdd = path'' s'^2 + path' s'', …
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from ..dynamics.motion import Motion, smooth_step
+
+Array = npt.NDArray[np.float64]
+
+# Position, velocity and acceleration at x = 0 to coefficients of the quintic that is 0 at x = 1
+# with its first two derivatives; lowest power first. The first row is 1 - smooth_step(x).
+FADE = np.array(
+    [
+        [1.0, 0.0, 0.0, -10.0, 15.0, -6.0],
+        [0.0, 1.0, 0.0, -6.0, 8.0, -3.0],
+        [0.0, 0.0, 0.5, -1.5, 1.5, -0.5],
+    ]
+)
+
+
+class Path(Protocol):
+    """What can be followed: before 0 and after `duration` [s] it rests at its ends."""
+
+    @property
+    def duration(self) -> float:
+        """[s]."""
+
+    def at(self, t: float) -> Any:
+        """A `Motion`, (n,) each."""
+
+
+class Rest:
+    """The path of an arm that stays."""
+
+    duration = 0.0
+
+    def __init__(self, q: Array) -> None:
+        self._motion = Motion.at_rest(q)
+
+    def at(self, t: float) -> Motion:
+        return self._motion
+
+
+class Reference:
+    """A `motion` that goes on smoothly, whatever is to be followed next."""
+
+    def __init__(self, q: Array) -> None:
+        self._offset: Array | None = None  # (6, n), coefficients
+        self._faded, self._seconds = 0.0, 1.0  # share of the offset's time; that time [s]
+        self._ramp = self._ramped = 0.0  # [s] in which the clock gets its pace, 0: it has; so far
+        self._stopped_at = 0.0  # [s], where the clock stood
+        self.stay(q)
+
+    def stay(self, q: Array) -> None:
+        """Be here and at rest, at once."""
+        self._follow(Rest(q), 0.0)
+        self.motion = self._on_path()
+
+    def follow(self, path: Path, s: float, seconds: float) -> None:
+        """Go on along a path, where its clock shows s [s]; meet it within so many seconds."""
+        self._follow(path, s)
+        self._fade_from(self.motion, seconds)
+
+    def stop(self, seconds: float) -> None:
+        """Come to rest within so many seconds, half of them ahead."""
+        self.follow(Rest(self.motion.q + 0.5 * seconds * self.motion.qd), 0.0, seconds)
+
+    def resume(self, q: Array, seconds: float, ramp: float) -> None:
+        """From rest at q go to where the clock stopped, in so many seconds; there it starts, and
+        has its full pace after a ramp [s].
+        """
+        self.motion = Motion.at_rest(q)
+        self._ramp, self._ramped = ramp, 0.0
+        self._fade_from(self.motion, seconds)
+
+    @property
+    def resuming(self) -> bool:
+        """Whether it is still on its way back, or the clock not yet at its pace."""
+        return self._ramp > 0.0
+
+    @property
+    def arrived(self) -> bool:
+        """Whether it rests at the path's end."""
+        return self.s >= self.path.duration and self._offset is None and not self.resuming
+
+    @property
+    def interrupted_at(self) -> Array:
+        """(n,): where the path is at the clock's time."""
+        return np.asarray(self.path.at(self.s).q)
+
+    def advance(self, dt: float) -> Motion:
+        """Where to be dt [s] later."""
+        spare = dt  # what is left of it once the path is met
+        if self._offset is not None:
+            self._faded += dt / self._seconds
+            spare = (self._faded - 1.0) * self._seconds
+            if spare >= 0.0:
+                self._offset = None
+        if not self.resuming:
+            self.s += dt
+        elif self._offset is None:
+            self._start_clock(spare)
+        self.motion = self._on_path()
+        if self._offset is not None:
+            self.motion = _sum(self.motion, self._faded_offset())
+        return self.motion
+
+    def _start_clock(self, dt: float) -> None:
+        """Let the pace of the clock rise from 0 to 1 by a smooth step."""
+        self._ramped += dt
+        x = min(self._ramped / self._ramp, 1.0)
+        pace_so_far = x**4 * (2.5 + x * (x - 3.0))  # the step's integral, 1/2 at its end
+        self.s = self._stopped_at + self._ramp * pace_so_far
+        if x == 1.0:
+            self.s += self._ramped - self._ramp
+            self._ramp = 0.0
+
+    def _follow(self, path: Path, s: float) -> None:
+        self.path, self.s = path, s
+        self._ramp, self._offset = 0.0, None
+
+    def _on_path(self) -> Motion:
+        """Position and derivatives along the path at the clock's pace."""
+        at = self.path.at(self.s)
+        if self._ramp == 0.0:
+            return at
+        v, a, b, _ = smooth_step(self._ramped / self._ramp)
+        a, b = a / self._ramp, b / self._ramp**2
+        return Motion(
+            at.q,
+            at.qd * v,
+            at.qdd * v**2 + at.qd * a,
+            at.qddd * v**3 + 3.0 * at.qdd * v * a + at.qd * b,
+        )
+
+    def _fade_from(self, motion: Motion, seconds: float) -> None:
+        """Begin with the offset that leads from the path to this motion."""
+        self._stopped_at = self.s
+        on_path = self._on_path()
+        T = seconds
+        away = np.array(
+            [
+                motion.q - on_path.q,
+                T * (motion.qd - on_path.qd),
+                T**2 * (motion.qdd - on_path.qdd),
+            ]
+        )
+        self._offset = FADE.T @ away if away.any() else None
+        self._faded, self._seconds = 0.0, seconds
+
+    def _faded_offset(self) -> Array:
+        """(4, n): the offset now and its derivatives."""
+        x, T = self._faded, self._seconds
+        powers = np.array(
+            [
+                [1.0, x, x**2, x**3, x**4, x**5],
+                [0.0, 1.0, 2.0 * x, 3.0 * x**2, 4.0 * x**3, 5.0 * x**4],
+                [0.0, 0.0, 2.0, 6.0 * x, 12.0 * x**2, 20.0 * x**3],
+                [0.0, 0.0, 0.0, 6.0, 24.0 * x, 60.0 * x**2],
+            ]
+        )
+        return np.asarray((powers @ self._offset) / T ** np.arange(4.0)[:, None])
+
+
+def _sum(motion: Motion, offset: Array) -> Motion:
+    return Motion(*(x + y for x, y in zip(motion, offset, strict=True)))

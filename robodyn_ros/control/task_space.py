@@ -1,0 +1,258 @@
+"""Laws that follow a pose of a link's point: [Khalil2019] 9.4.3 and 9.3.3.
+
+TaskSpaceController, resolved acceleration:
+
+    tau = A(q) qdd + H(q, qd),   qdd = J^+ (w - Jdot qd) + (1 - J^+ J) a      [9.33]
+    w = A_d + Kd (V_d - V) + Kp e                                             [9.35]
+
+so that  edd + Kd ed + Kp e = 0  [9.36]. J^+ is J^T (J J^T)^-1, and a = -D qd + D^2/4 (posture - q)
+damps the motion that the hand does not see. While the hand rests, that decays as exp(-D t).
+
+TaskSpacePid, without a model but for J:
+
+    tau = J^T (Kp e + Kd (V_d - V) + Ki integral of e)                        [9.17]
+
+The error e and the damping of J^+ near singular postures, where it would ask for endless
+accelerations, are those of `task_kernels`. The damping gives up the directions in which the hand
+cannot be moved anyway; `near_singular` then says so.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ..dynamics.kinematics import _point, jacobian
+from ..errors import ArgumentError
+from ..model.block import aligned_copy
+from ..model.robot import RobotModel
+from .controller import Array, Controller, gains_of, part, sample
+from .task_kernels import (
+    DAMPING,
+    INTEGRAL,
+    KD,
+    KI,
+    KP,
+    NOT_A_TURN,
+    POSTURE,
+    STIFFNESS,
+    E,
+    L,
+    resolved_acceleration,
+    task_pid,
+)
+
+ORIGIN = (0.0, 0.0, 0.0)
+DEXTERITY_MIN = 0.05  # half of what a light-weight arm has in a posture taken at random
+
+
+class PoseMotion(NamedTuple):
+    """Where a link's point is to be at one instant. Anything with these names will do as well."""
+
+    T: Array  # (4, 4), the pose in the base frame
+    V: Array  # (6,), linear [m/s] then angular velocity [rad/s], base's axes
+    A: Array  # (6,), linear [m/s^2] then angular acceleration [rad/s^2]
+
+    @classmethod
+    def at_rest(cls, T: npt.ArrayLike) -> PoseMotion:
+        """Stay here."""
+        return cls(np.array(T, dtype=np.float64), np.zeros(6), np.zeros(6))
+
+
+class _PoseController(Controller):
+    """A law that follows the pose of a link's point, or only its place."""
+
+    def __init__(
+        self,
+        model: RobotModel,
+        link: str,
+        kp: npt.ArrayLike,
+        kd: npt.ArrayLike,
+        ki: npt.ArrayLike,
+        point: npt.ArrayLike,
+        orientation: bool,
+        **options: Any,
+    ) -> None:
+        super().__init__(model, **options)
+        self.link, self.point, self.orientation = link, _point(point), bool(orientation)
+        self._rows = 6 if orientation else 3
+        self._check_reach()
+        link_block = [model.frame_blocks[link], self.point]
+        self._block = aligned_copy(np.concatenate([model.block, *link_block]))
+        self._six = np.zeros((int(L) + 6, 6))
+        for row, name, gains in ((KP, "kp", kp), (KD, "kd", kd), (KI, "ki", ki)):
+            self._six[int(row)] = _task_gains(name, gains)
+        self._J, self._pose_now = np.zeros(6 * model.n), np.zeros((4, 4))
+
+    @property
+    def error(self) -> Array:
+        """(6,): the error that the last torque was for, [m] and [rad]; a copy."""
+        return self._six[int(E)].copy()
+
+    def _check_reach(self) -> None:
+        """Whether there are postures in which the joints move the point in every direction."""
+        model = self.model
+        model.frame(self.link)
+        q = np.random.default_rng(0).uniform(-1.0, 1.0, model.n)
+        rank = np.linalg.matrix_rank(jacobian(model, q, self.link, self.point)[: self._rows])
+        if rank < self._rows:
+            remedy = "; orientation=False follows its place alone" if self.orientation else ""
+            raise ArgumentError(
+                f"robot '{model.name}' moves link '{self.link}' in only {rank} of the "
+                f"{self._rows} directions that this law needs{remedy}"
+            )
+
+    def _checked_reference(self, reference: Any) -> PoseMotion:
+        T, V, A = (part(reference, "reference", name) for name in ("T", "V", "A"))
+        return PoseMotion(_pose_of(T), _six_of("V", V), _six_of("A", A))
+
+
+class TaskSpaceController(_PoseController):
+    """Computed torque in the task space, for arms with any number of joints to spare.
+
+    Follows a `PoseMotion` of a point [m] of a link, or only its place with orientation=False.
+    kp [1/s^2], kd [1/s]: one number, or six: linear, then angular. null_damping: D [1/s], one for
+    all joints or one each, for motion that the hand does not see; it is drawn towards `posture`
+    if one is given. options: those of `Controller`.
+    """
+
+    def __init__(
+        self,
+        model: RobotModel,
+        link: str,
+        kp: npt.ArrayLike,
+        kd: npt.ArrayLike,
+        *,
+        point: npt.ArrayLike = ORIGIN,
+        orientation: bool = True,
+        null_damping: npt.ArrayLike = 10.0,
+        posture: npt.ArrayLike | None = None,
+        dexterity_min: float = DEXTERITY_MIN,
+        **options: Any,
+    ) -> None:
+        super().__init__(model, link, kp, kd, 1.0, point, orientation, **options)
+        if not 0.0 < dexterity_min < math.inf:
+            raise ArgumentError(f"dexterity_min must be positive, got {dexterity_min!r}")
+        self._dexterity = np.array([math.inf, dexterity_min])
+        damping = gains_of(model, "null_damping", null_damping)
+        self._own = np.zeros((4, model.n))
+        self._own[int(DAMPING)] = damping
+        if posture is not None:
+            self._own[int(STIFFNESS)] = 0.25 * damping**2
+            self._own[int(POSTURE)] = sample(model, "posture", posture)
+
+    @property
+    def dexterity(self) -> float:
+        """How far the posture of the last call was from a singular one."""
+        return float(self._dexterity[0])
+
+    @property
+    def near_singular(self) -> bool:
+        """Whether the last torque had to give up part of the motion asked for."""
+        return bool(self._dexterity[0] < self._dexterity[1])
+
+    def _law(self, state: Any, reference: Any, dt: float) -> int:
+        return resolved_acceleration(
+            self._block,
+            self._six,
+            self._own,
+            self._J,
+            self._pose_now,
+            self._dexterity,
+            self._rows,
+            state.q,
+            state.qd,
+            reference.T,
+            reference.V,
+            reference.A,
+            self._wanted,
+        )
+
+
+class TaskSpacePid(_PoseController):
+    """PID on the pose of a link's point, with no more of a model than J and, if asked, gravity.
+
+    kp [N/m, N m/rad], kd [N s/m, N m s/rad], ki [N/(m s), N m/(rad s)]: one number, or six:
+    linear, then angular; ki may be 0. Motion that the hand does not see is left to itself: in an
+    arm with joints to spare, friction has to damp it. options: those of `Controller`.
+    """
+
+    def __init__(
+        self,
+        model: RobotModel,
+        link: str,
+        kp: npt.ArrayLike,
+        kd: npt.ArrayLike,
+        ki: npt.ArrayLike = 0.0,
+        *,
+        point: npt.ArrayLike = ORIGIN,
+        orientation: bool = True,
+        gravity: bool = False,
+        **options: Any,
+    ) -> None:
+        super().__init__(model, link, kp, kd, ki, point, orientation, **options)
+        self.gravity = bool(gravity)
+
+    @property
+    def integral(self) -> Array:
+        """(6,): the integral's share of the force [N] and torque [N m]; a copy."""
+        return self._six[int(INTEGRAL)].copy()
+
+    def reset(self, tau: npt.ArrayLike | None = None) -> None:
+        """Forget integrals and the last torque; begin at `tau`, else free of the rate limit."""
+        super().reset(tau)
+        self._six[int(INTEGRAL)] = 0.0
+
+    def _law(self, state: Any, reference: Any, dt: float) -> int:
+        return task_pid(
+            self._block,
+            self._six,
+            self._J,
+            self._pose_now,
+            self._rows,
+            self.gravity,
+            state.q,
+            state.qd,
+            reference.T,
+            reference.V,
+            self.excess,
+            dt,
+            self._wanted,
+        )
+
+
+def _task_gains(name: str, value: npt.ArrayLike) -> Array:
+    """(6,): gains from one number or six; only ki may be 0."""
+    try:
+        gains = np.array(np.broadcast_to(np.asarray(value, dtype=np.float64), (6,)))
+    except (TypeError, ValueError):
+        raise ArgumentError(f"{name} must be one number or 6, got {value!r}") from None
+    if not (np.isfinite(gains) & ((gains > 0.0) | (name == "ki") & (gains == 0.0))).all():
+        raise ArgumentError(f"{name} must be positive and finite, got {value!r}")
+    return gains
+
+
+def _pose_of(T: Any) -> Array:
+    try:
+        pose = np.array(T, dtype=np.float64, order="C")
+    except (TypeError, ValueError):
+        pose = np.empty(0)
+    if pose.shape != (4, 4) or not np.isfinite(pose).all():
+        raise ArgumentError(f"reference.T must be 4 x 4 finite numbers, got {T!r}")
+    R = pose[:3, :3]
+    if not (np.allclose(R @ R.T, np.eye(3), atol=NOT_A_TURN) and np.linalg.det(R) > 0.0):
+        raise ArgumentError(f"reference.T must be a pose; its upper left is no rotation:\n{pose}")
+    return pose
+
+
+def _six_of(name: str, value: Any) -> Array:
+    try:
+        six = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        six = np.empty(0)
+    if six.shape != (6,) or not np.isfinite(six).all():
+        raise ArgumentError(f"reference.{name} must be 6 finite numbers, got {value!r}")
+    return six

@@ -1,0 +1,151 @@
+"""To and from lists of points, as trajectory_msgs/JointTrajectory has them, without ROS."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import ArgumentError
+from .piecewise import PiecewisePolynomial, hermite
+from .trajectory import Array, Trajectory
+
+FIELDS = ("positions", "velocities", "accelerations")
+
+
+@dataclass(frozen=True)
+class TrajectoryPoint:
+    """One point of a list; what is not known is empty."""
+
+    positions: Sequence[float]
+    velocities: Sequence[float] = ()
+    accelerations: Sequence[float] = ()
+    time_from_start: float = 0.0  # [s]
+
+
+def to_points(
+    trajectory: Trajectory, dt: float, joint_names: Sequence[str]
+) -> tuple[tuple[str, ...], list[TrajectoryPoint]]:
+    """The joint names, and points every dt [s] with positions, velocities and accelerations."""
+    names = _distinct(joint_names)
+    if len(names) != trajectory.n:
+        raise ArgumentError(f"{trajectory.n} joints move, {len(names)} names are given: {names}")
+    t, motion = trajectory.sample(dt)
+    rows = zip(*(x.tolist() for x in motion[:3]), t.tolist(), strict=True)
+    return names, [TrajectoryPoint(tuple(q), tuple(v), tuple(a), at) for q, v, a, at in rows]
+
+
+def from_points(
+    names: Sequence[str],
+    points: Iterable[Any],
+    *,
+    joint_names: Sequence[str] | None = None,
+    start: Sequence[npt.ArrayLike] | None = None,
+) -> PiecewisePolynomial:
+    """The motion through a list of points, in the order of `joint_names` (default: `names`).
+
+    Between two points it is a line if one of them has only positions, a cubic if both have
+    velocities, a quintic if both have accelerations too, as in ros2_control's joint trajectory
+    controller. If the first point is not at time 0, the motion begins at `start`: q, or q and
+    qd, or q, qd and qdd as they are now, in the order of `joint_names`; else start is not used.
+    After the last point the motion rests, also if that point has a velocity.
+    points: `TrajectoryPoint`s or messages with the same fields.
+    """
+    given = _distinct(names)
+    order = _order(given, given if joint_names is None else _distinct(joint_names))
+    knots = [_knot(k, point, given, order) for k, point in enumerate(points)]
+    if not knots:
+        raise ArgumentError("a trajectory needs points; the list is empty")
+    if knots[0][0] > 0.0:
+        ordered = [given[j] for j in order]
+        knots.insert(0, (0.0, _start(start, knots[0][0], ordered)))
+    times = np.array([t for t, _ in knots])
+    _check_times(times)
+    pieces = [
+        _piece(t0, t1, left, right)
+        for (t0, left), (t1, right) in zip(knots[:-1], knots[1:], strict=True)
+    ]
+    return PiecewisePolynomial(times, pieces)
+
+
+def _distinct(names: Sequence[str]) -> tuple[str, ...]:
+    twice = sorted({name for name in names if list(names).count(name) > 1})
+    if twice:
+        raise ArgumentError(f"joint names must differ; more than once: {', '.join(twice)}")
+    return tuple(names)
+
+
+def _order(given: tuple[str, ...], wanted: tuple[str, ...]) -> list[int]:
+    """Where each wanted joint stands among the given ones."""
+    missing = [name for name in wanted if name not in given]
+    unknown = [name for name in given if name not in wanted]
+    if missing or unknown:
+        raise ArgumentError(
+            f"the list must name all joints and no others; missing: {', '.join(missing) or '-'}; "
+            f"unknown: {', '.join(unknown) or '-'}"
+        )
+    return [given.index(name) for name in wanted]
+
+
+def _knot(k: int, point: Any, given: tuple[str, ...], order: list[int]) -> tuple[float, Array]:
+    """Time, and (1 to 3, n): position and the derivatives that are known, in the wanted order."""
+    known = []
+    for field in FIELDS:
+        values = np.asarray(getattr(point, field), dtype=np.float64)
+        if values.size == 0:
+            break
+        known.append(_checked(f"{field} of point {k}", values, given)[order])
+    if not known:
+        raise ArgumentError(f"point {k} has no positions")
+    if len(known) == 1 and len(point.accelerations):
+        raise ArgumentError(f"point {k} has accelerations but no velocities: give both")
+    return _seconds(point.time_from_start), np.array(known)
+
+
+def _seconds(time: Any) -> float:
+    """Seconds, also from a duration message."""
+    return float(time.sec) + 1e-9 * time.nanosec if hasattr(time, "nanosec") else float(time)
+
+
+def _checked(what: str, values: Array, names: Sequence[str]) -> Array:
+    if values.shape != (len(names),):
+        raise ArgumentError(f"{what} must be {len(names)} numbers, got shape {values.shape}")
+    if not np.isfinite(values).all():
+        j = int(np.flatnonzero(~np.isfinite(values))[0])
+        raise ArgumentError(f"{what} must be finite; joint '{names[j]}' has {values[j]}")
+    return values
+
+
+def _start(start: Sequence[npt.ArrayLike] | None, first: float, names: list[str]) -> Array:
+    if start is None:
+        raise ArgumentError(
+            f"the first point is at {first:g} s: give `start`, the positions (and velocities) now"
+        )
+    known = [np.asarray(x, dtype=np.float64) for x in start[: len(FIELDS)]]
+    if not known:
+        raise ArgumentError("start must hold the positions at least")
+    return np.array([_checked("start", x, names) for x in known])
+
+
+def _check_times(times: Array) -> None:
+    if not np.isfinite(times).all() or times[0] < 0.0:
+        raise ArgumentError(f"time_from_start must be finite and not negative [s], got {times}")
+    steps = np.diff(times)
+    if not (steps > 0.0).all():
+        k = int(np.flatnonzero(~(steps > 0.0))[0])
+        raise ArgumentError(
+            f"times must rise from point to point [s]; {times[k]:g} s is followed by "
+            f"{times[k + 1]:g} s"
+        )
+    if times.size < 2:
+        raise ArgumentError("one point at time 0 is no motion: give a later one")
+
+
+def _piece(t0: float, t1: float, left: Array, right: Array) -> Array:
+    """(n, 6): coefficients by as many derivatives as both ends have."""
+    r = min(len(left), len(right))
+    coefficients = hermite(np.array([t0, t1]), np.array([left[:r], right[:r]]))[0]
+    return np.pad(coefficients, ((0, 0), (0, 6 - 2 * r)))

@@ -1,0 +1,210 @@
+"""PiecewisePolynomial: polynomials of time strung together, the form that most trajectories take.
+
+The joints of piece p follow  q(t) = sum_k c[p, :, k] (t - breaks[p])^k  until breaks[p + 1].
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from math import perm
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..dynamics.motion import Motion
+from ..dynamics.vector import inline, kernel
+from ..errors import ArgumentError
+from .trajectory import Array, Trajectory, times_of
+
+HALVINGS = 45  # of an interval until its root is known well enough for the extremum beside it
+
+
+@inline
+def _motion_at(breaks, c, t, row, q, qd, qdd, qddd):
+    """One instant; the results go to places row, row + 1, … of the outputs."""
+    pieces, n, powers = c.shape
+    resting = t < 0.0 or t > breaks[pieces]
+    t = min(max(t, 0.0), breaks[pieces])
+    low, high = 0, pieces - 1
+    while low < high:  # the last piece that has begun
+        middle = (low + high + 1) // 2
+        if t >= breaks[middle]:
+            low = middle
+        else:
+            high = middle - 1
+    x = t - breaks[low]
+    for j in range(n):
+        p0 = p1 = p2 = p3 = 0.0
+        for k in range(powers - 1, -1, -1):  # Horner's rule for a polynomial and its derivatives
+            p3 = p3 * x + p2
+            p2 = p2 * x + p1
+            p1 = p1 * x + p0
+            p0 = p0 * x + c[low, j, k]
+        if resting:
+            p1 = p2 = p3 = 0.0
+        q[row + j], qd[row + j], qdd[row + j], qddd[row + j] = p0, p1, 2.0 * p2, 6.0 * p3
+
+
+@kernel(
+    "void(float64[::1], float64[:, :, ::1], float64, "
+    "float64[::1], float64[::1], float64[::1], float64[::1])"
+)
+def _instant(breaks, c, t, q, qd, qdd, qddd):
+    _motion_at(breaks, c, t, 0, q, qd, qdd, qddd)
+
+
+@kernel(
+    "void(float64[::1], float64[:, :, ::1], float64[::1], "
+    "float64[::1], float64[::1], float64[::1], float64[::1])"
+)
+def _instants(breaks, c, times, q, qd, qdd, qddd):
+    for i in range(times.size):
+        _motion_at(breaks, c, times[i], i * c.shape[1], q, qd, qdd, qddd)
+
+
+@inline
+def _derivative(c, p, j, order, x):
+    """The derivative of that order of one joint's polynomial."""
+    value = 0.0
+    for k in range(c.shape[2] - 1, order - 1, -1):
+        factor = 1.0
+        for i in range(order):
+            factor *= k - i
+        value = value * x + factor * c[p, j, k]
+    return value
+
+
+@kernel("void(float64[::1], float64[:, :, ::1], int64, float64[:, ::1])")
+def _peaks(breaks, c, order, peak):
+    """Largest magnitude of a derivative in each piece. Between two extrema of a function it is
+    monotone, so that its one root is found by halving; from the highest derivative downwards.
+    """
+    pieces, n, powers = c.shape
+    stations, roots = np.empty(powers + 2), np.empty(powers + 2)
+    for p in range(pieces):
+        for j in range(n):
+            count = 2
+            stations[0], stations[1] = 0.0, breaks[p + 1] - breaks[p]
+            for d in range(powers - 2, order, -1):
+                for i in range(count - 1):
+                    low, high = stations[i], stations[i + 1]
+                    rising = _derivative(c, p, j, d, high) > _derivative(c, p, j, d, low)
+                    for _ in range(HALVINGS):
+                        middle = 0.5 * (low + high)
+                        if (_derivative(c, p, j, d, middle) < 0.0) == rising:
+                            low = middle
+                        else:
+                            high = middle
+                    roots[i] = 0.5 * (low + high)  # without a root: an end, which does no harm
+                stations[count] = stations[count - 1]
+                for i in range(count - 1):
+                    stations[i + 1] = roots[i]
+                count += 1
+            peak[p, j] = 0.0
+            for i in range(count):
+                peak[p, j] = max(peak[p, j], abs(_derivative(c, p, j, order, stations[i])))
+
+
+class PiecewisePolynomial(Trajectory):
+    """Pieces between the times `breaks` (P + 1,) [s], the first of which is 0.
+
+    coefficients: (P, n, degree + 1), lowest power first, of the time since the piece's beginning.
+    At a break the later piece counts, at the very end the last.
+    """
+
+    def __init__(self, breaks: npt.ArrayLike, coefficients: npt.ArrayLike) -> None:
+        self._breaks = np.array(breaks, dtype=np.float64)
+        self._coefficients = np.array(coefficients, dtype=np.float64, order="C")
+        _check(self._breaks, self._coefficients)
+        self.n: int = self._coefficients.shape[1]
+        self.duration = float(self._breaks[-1])
+
+    @property
+    def breaks(self) -> Array:
+        """(P + 1,) [s], read only."""
+        return _read_only(self._breaks)
+
+    @property
+    def coefficients(self) -> Array:
+        """(P, n, degree + 1), read only."""
+        return _read_only(self._coefficients)
+
+    def at(self, t: float | npt.ArrayLike) -> Motion:
+        """Position and derivatives at the time t [s]: (n,) each, or (T, n) for times (T,)."""
+        if not (isinstance(t, float) and t == t):
+            times = times_of(t)
+            if times.ndim:
+                return self._during(times)
+            t = float(times)
+        n, empty = self.n, np.empty
+        q, qd, qdd, qddd = empty(n), empty(n), empty(n), empty(n)
+        _instant(self._breaks, self._coefficients, t, q, qd, qdd, qddd)
+        return Motion(q, qd, qdd, qddd)
+
+    def _during(self, times: Array) -> Motion:
+        """The kernel knows what is before and after, too."""
+        motion = Motion(*(np.empty((times.size, self.n)) for _ in Motion._fields))
+        writable = np.require(times, requirements=["C", "W", "A"])
+        flat = (x.reshape(-1) for x in motion)
+        _instants(self._breaks, self._coefficients, writable, *flat)
+        return motion
+
+    def peaks(self, order: int) -> Array:
+        """(P, n): the largest magnitude of a derivative (1: velocity, 2: acceleration, …) within
+        each piece, its ends included, to rounding error.
+        """
+        if order not in (0, 1, 2, 3):
+            raise ArgumentError(f"order must be 0 (position) to 3 (jerk), got {order!r}")
+        peak = np.empty((self._breaks.size - 1, self.n))
+        _peaks(self._breaks, self._coefficients, order, peak)
+        return peak
+
+
+@cache
+def hermite_matrix(r: int) -> Array:
+    """(2 r, 2 r): from the first r derivatives, position first, at time 0 and at time 1 to the
+    coefficients of the polynomial that has them; r up to 3.
+    """
+    rows = [derivative_row(2 * r, k, x) for x in (0.0, 1.0) for k in range(r)]
+    return np.rint(2.0 * np.linalg.inv(rows)) / 2.0  # for r up to 3 exactly multiples of 1/2
+
+
+def derivative_row(powers: int, order: int, x: float) -> Array:
+    """(powers,): what a polynomial's coefficients count in its derivative of that order at x."""
+    return np.array([perm(k, order) * x ** max(k - order, 0) for k in range(powers)])
+
+
+def hermite(breaks: Array, values: Array) -> Array:
+    """(P, n, 2 r): coefficients of the pieces that have these positions and further derivatives,
+    values (P + 1, r, n), at the breaks; r up to 3: lines, cubics, quintics.
+    """
+    r = values.shape[1]
+    h = np.diff(breaks)[:, None] ** np.arange(2 * r)  # (P, 2 r): powers of each piece's length
+    scale = h[:, :r, None]
+    ends = np.concatenate([scale * values[:-1], scale * values[1:]], axis=1)  # as over unit time
+    pieces = np.einsum("kd,pdn->pnk", hermite_matrix(r), ends)
+    return np.asarray(pieces / h[:, None, :])
+
+
+def _check(breaks: Array, coefficients: Array) -> None:
+    if breaks.ndim != 1 or breaks.size < 2 or coefficients.ndim != 3:
+        raise ArgumentError(
+            f"breaks must be (P + 1,) and coefficients (P, n, degree + 1), "
+            f"got {breaks.shape} and {coefficients.shape}"
+        )
+    if coefficients.shape[0] != breaks.size - 1 or 0 in coefficients.shape:
+        raise ArgumentError(
+            f"{breaks.size} breaks bound {breaks.size - 1} pieces, "
+            f"coefficients are {coefficients.shape}"
+        )
+    if not (np.isfinite(breaks).all() and np.isfinite(coefficients).all()):
+        raise ArgumentError("breaks and coefficients must be finite")
+    if breaks[0] != 0.0 or not (np.diff(breaks) > 0.0).all():
+        raise ArgumentError(f"breaks must begin with 0 and rise [s], got {breaks}")
+
+
+def _read_only(array: Array) -> Any:
+    view = array.view()
+    view.flags.writeable = False
+    return view

@@ -1,0 +1,214 @@
+"""spline: through all points, with continuous acceleration (cubic) or even its second derivative.
+
+Between the points run polynomials of degree 2 r - 1, known by the first r derivatives at their
+ends: r = 2 for cubics, 3 for quintics. Positions are given; the r - 1 others, z_i, follow from
+the r - 1 next derivatives being the same on both sides of each inner point:
+
+    A_i z_i-1 + B_i z_i + C_i z_i+1 = b_i,
+
+a chain of small systems, solved in one sweep forth and back.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import ArgumentError
+from ..model.robot import RobotModel
+from .piecewise import PiecewisePolynomial, derivative_row, hermite, hermite_matrix
+from .trajectory import Array, MotionLimits, names_of, postures, times_of
+
+ORDERS = {"cubic": 2, "quintic": 3}  # r
+TOUCHED = 1e-9  # how closely a limit is met
+ROUNDS = 200  # of scaling until it is
+FIRST_STEP, LAST_STEP = 0.4, 0.01  # by which share a piece is made longer or shorter
+TRIES = 400  # of doing so
+
+
+def spline(
+    points: npt.ArrayLike,
+    times: npt.ArrayLike | None = None,
+    *,
+    order: str = "cubic",
+    qd_max: npt.ArrayLike | None = None,
+    qdd_max: npt.ArrayLike | None = None,
+    start_velocity: npt.ArrayLike = 0.0,
+    end_velocity: npt.ArrayLike = 0.0,
+    start_acceleration: npt.ArrayLike = 0.0,
+    end_acceleration: npt.ArrayLike = 0.0,
+    model: RobotModel | None = None,
+) -> PiecewisePolynomial:
+    """Through points (m, n): cubic with two continuous derivatives, or quintic with four.
+
+    times (m,) [s] begin with 0; with limits, they are checked. Without times, these are chosen
+    so that the velocity and acceleration limits hold and one is touched; how they are shared
+    between the pieces is the result of a local search, near the fastest. A cubic has no say in its
+    accelerations at the ends. Velocity limits come from the model if they are not given.
+    """
+    if order not in ORDERS:
+        raise ArgumentError(f"order must be 'cubic' or 'quintic', got {order!r}")
+    names = names_of(np.shape(points)[-1] if np.ndim(points) else 0, model)
+    q = postures("points", points, names, 2)
+    if q.shape[0] < 2:
+        raise ArgumentError(f"a spline needs two points at least, got {q.shape[0]}")
+    limits = MotionLimits.of(len(names), qd_max, qdd_max, None, model)
+    given = {
+        "start_velocity": start_velocity,
+        "start_acceleration": start_acceleration,
+        "end_velocity": end_velocity,
+        "end_acceleration": end_acceleration,
+    }
+    ends = np.reshape([_for_all(*item, names) for item in given.items()], (2, 2, -1))
+    ends = ends[:, : ORDERS[order] - 1]
+    if times is None:
+        return _with_free_times(q, ends, limits)
+    return _checked(_through(q, _times(times, q.shape[0]), ends), limits)
+
+
+def _for_all(name: str, value: npt.ArrayLike, names: tuple[str, ...]) -> Array:
+    """(n,): one number for all joints, or one each."""
+    return postures(name, value if np.ndim(value) else np.full(len(names), value), names, 1)
+
+
+def _times(times: npt.ArrayLike, m: int) -> Array:
+    t = times_of(times)
+    if t.shape != (m,):
+        raise ArgumentError(f"times must be one per point, ({m},), got {t.shape}")
+    if t[0] != 0.0 or not (np.diff(t) > 0.0).all():
+        raise ArgumentError(f"times must begin with 0 and rise [s], got {t}")
+    return t
+
+
+def _checked(path: PiecewisePolynomial, limits: MotionLimits) -> PiecewisePolynomial:
+    """With times that are given, limits can only be checked."""
+    bounds = (limits.qd_max, limits.qdd_max)
+    for order, what, bound in zip((1, 2), ("velocity", "acceleration"), bounds, strict=True):
+        peak = path.peaks(order).max(axis=0)
+        j = int(np.argmax(peak / bound))
+        if peak[j] > bound[j] * (1.0 + TOUCHED):
+            raise ArgumentError(
+                f"the {what} of joint '{limits.joint_names[j]}' reaches {peak[j]:.6g}, its limit "
+                f"is {bound[j]:g}: stretch the times, or leave them out to have them chosen"
+            )
+    return path
+
+
+def _through(q: Array, t: Array, ends: Array) -> PiecewisePolynomial:
+    """The spline through q (m, n) at the times t, with derivatives (2, r - 1, n) at its ends."""
+    r = ends.shape[1] + 1
+    values = np.empty((len(q), r, q.shape[1]))
+    values[:, 0] = q
+    values[[0, -1], 1:] = ends
+    if len(q) > 2:
+        values[1:-1, 1:] = _inner_derivatives(q, np.diff(t), ends, r)
+    return PiecewisePolynomial(t, hermite(t, values))
+
+
+def _inner_derivatives(q: Array, h: Array, ends: Array, r: int) -> Array:
+    """(m - 2, r - 1, n): derivatives 1 to r - 1 at the inner points."""
+    left, right = _continuity(h[:-1], r, 1.0), -_continuity(h[1:], r, 0.0)
+    A, B, C = left[:, :, 1:r], left[:, :, r + 1 :] + right[:, :, 1:r], right[:, :, r + 1 :]
+    b = -(
+        left[:, :, :1] * q[:-2, None]
+        + (left[:, :, r, None] + right[:, :, :1]) * q[1:-1, None]
+        + right[:, :, r, None] * q[2:, None]
+    )
+    b[0] -= A[0] @ ends[0]
+    b[-1] -= C[-1] @ ends[1]
+    return _solve_chain(A, B, C, b)
+
+
+def _continuity(h: Array, r: int, x: float) -> Array:
+    """(pieces, r - 1, 2 r): from a piece's derivatives at its two ends to those of order r to
+    2 r - 2 at its beginning (x = 0) or end (x = 1).
+    """
+    orders, known = np.arange(r, 2 * r - 1), np.tile(np.arange(r), 2)
+    rows = np.array([derivative_row(2 * r, int(k), x) for k in orders]) @ hermite_matrix(r)
+    return np.asarray(rows * h[:, None, None] ** (known - orders[:, None]))
+
+
+def _solve_chain(A: Array, B: Array, C: Array, b: Array) -> Array:
+    """z of A_i z_i-1 + B_i z_i + C_i z_i+1 = b_i: eliminate forth, substitute back."""
+    m = len(b)
+    ahead, z = np.empty_like(C), np.empty_like(b)
+    pivot, rest = B[0], b[0]
+    for i in range(m):
+        if i:
+            pivot, rest = B[i] - A[i] @ ahead[i - 1], b[i] - A[i] @ z[i - 1]
+        ahead[i], z[i] = np.linalg.solve(pivot, C[i]), np.linalg.solve(pivot, rest)
+    for i in range(m - 2, -1, -1):
+        z[i] -= ahead[i] @ z[i + 1]
+    return z
+
+
+def _with_free_times(q: Array, ends: Array, limits: MotionLimits) -> PiecewisePolynomial:
+    """Pieces as long as their ways ask for by themselves, then shifted step by step as long as
+    it makes the whole shorter; with each step scaled until a limit is touched.
+    """
+    best = _touching(q, _first_lengths(q, ends, limits), ends, limits)
+    step, tries = FIRST_STEP, TRIES
+    while step > LAST_STEP and tries > 0:
+        before = best.duration
+        for direction in _directions(best, limits):
+            tries -= 1
+            h = np.diff(best.breaks) * np.exp(step * direction)
+            path = _touching(q, h, ends, limits)
+            if path.duration < best.duration:
+                best = path
+        if best.duration > before * (1.0 - 0.01 * step):
+            step *= 0.5
+    return best
+
+
+def _directions(path: PiecewisePolynomial, limits: MotionLimits) -> Array:
+    """Ways to shift time between pieces: from those far from the limits to the others, and to or
+    from each alone.
+    """
+    towards_use = np.log(_use(path, limits))
+    each = np.eye(towards_use.size)
+    return np.vstack([towards_use / np.abs(towards_use).max(initial=1e-12), each, -each])
+
+
+def _first_lengths(q: Array, ends: Array, limits: MotionLimits) -> Array:
+    """(m - 1,) [s]: the time of each piece for its slowest joint, from rest to rest by itself."""
+    if not (np.isfinite(limits.qd_max).any() or np.isfinite(limits.qdd_max).any()):
+        raise ArgumentError("without times a spline needs qd_max or qdd_max")
+    for k, bound in zip(range(ends.shape[1]), (limits.qd_max, limits.qdd_max)):
+        if (np.abs(ends[:, k]) >= bound).any():
+            j = int(np.argmax(np.abs(ends[:, k]).max(axis=0) / bound))
+            raise ArgumentError(
+                f"joint '{limits.joint_names[j]}' starts or ends at its limit {bound[j]:g} "
+                "or beyond: give the times, or a higher limit"
+            )
+    way = np.abs(np.diff(q, axis=0))
+    h = np.maximum(way / limits.qd_max, np.sqrt(way / limits.qdd_max)).max(axis=1)
+    if (h == 0.0).any():
+        k = int(np.flatnonzero(h == 0.0)[0])
+        raise ArgumentError(
+            f"points {k} and {k + 1} are the same in all joints that have limits: leave one out, "
+            "or give the times"
+        )
+    return np.asarray(h)
+
+
+def _use(path: PiecewisePolynomial, limits: MotionLimits) -> Array:
+    """(m - 1,): by which factor each piece could be shorter if it were alone, up to the limits."""
+    velocity = (path.peaks(1) / limits.qd_max).max(axis=1)
+    acceleration = (path.peaks(2) / limits.qdd_max).max(axis=1)
+    return np.asarray(np.maximum(velocity, np.sqrt(acceleration)))
+
+
+def _touching(q: Array, h: Array, ends: Array, limits: MotionLimits) -> PiecewisePolynomial:
+    """With these shares, scaled so that one limit is touched. From rest to rest once is enough;
+    velocities at the ends do not scale, so it is repeated.
+    """
+    for _ in range(ROUNDS):
+        path = _through(q, np.append(0.0, np.cumsum(h)), ends)
+        use = float(_use(path, limits).max())
+        if abs(use - 1.0) < TOUCHED:
+            return path
+        h = h * use
+    raise ArgumentError(
+        "no times found within the limits for these velocities at the ends: give the times"
+    )

@@ -1,0 +1,263 @@
+"""The fastest run u(t) along a path within limits of torque, torque rate and velocity.
+
+With y = (du/dt)^2 as a function of u, and ' = d/du along the path,
+
+    tau     = m y'/2 + c y + g                     m = M q',  c = M q'' + C(q, q') q'
+    tau_dot = sqrt(y) (m y''/2 + (m'/2 + c) y' + c' y + g')
+    T       = integral of du / sqrt(y)
+
+Torque and velocity limits are linear in y, and T is convex. The limit R of the torque rate reads
+
+    |m y''/2 + (m'/2 + c) y' + c' y + g'| <= R / sqrt(y)
+
+whose right side is convex, too: a tangent to it lies below. So with the tangent at the last y, a
+linear program finds a faster y that keeps the true limits; a few of them until T settles. y is a
+cubic spline, so that the torque rate is continuous where the path lets it be. The m, c, g and
+their derivatives come from `force_rate` [GuarinoLoBianco2009], exactly, and once for all programs.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from scipy.interpolate import BSpline
+from scipy.optimize import linprog
+from scipy.sparse import csr_array, vstack
+
+from ..dynamics.force_rate import force_rate
+from ..errors import ArgumentError
+from ..model.robot import RobotModel
+from .limit_check import Limits
+from .path import Path
+from .piecewise import PiecewisePolynomial, hermite
+
+Array = npt.NDArray[np.float64]
+Speeds = tuple[Array, Array, Array]  # y, y', y'' at the same places
+
+AIM = 0.9999  # share of the limits; the rest is for rounding and for between the places
+PLACES, MORE_PLACES = 8, 40  # per knot interval, where limits count: in a program, at the end
+PROGRAMS = 25
+SETTLED = 1e-4  # relative gain of time that is not worth another program
+REACH = 4.0  # factor that y may change by from one program to the next
+TANGENTS = np.array([0.25, 0.5, 0.7, 0.85, 0.93, 0.98, 1.0, 1.02, 1.07, 1.15, 1.4, 2.0, 4.0])
+NEARLY = 0.02  # limits with less than this left take part in a program from its start
+BROKEN = 1e-5  # limits overrun by more than this join it
+PIECES, GAUSS = 16, 5  # of u(t) per knot interval; places of the quadrature in each
+BESIDE = 1e-9  # of a break: on its one side, on its other
+MASSLESS = 1e60
+
+
+class PathDynamics:
+    """What a path asks of the joints: the m, c, g above at places u (U,), (U, n) each.
+
+    The path is run through by u from 0 to `duration`.
+    """
+
+    def __init__(self, model: RobotModel, path: Path, u: Array, duration: float = 1.0) -> None:
+        self.u = u
+        self.q, q1, q2, q3 = path.at(u / duration)
+        self.q1, q2, q3 = q1 / duration, q2 / duration**2, q3 / duration**3
+        # Runs with du/dt = 1: weightless, then also with an acceleration of 1, then with weight
+        self.c, self.c1 = force_rate(model, self.q, self.q1, q2, q3, gravity=False)
+        tau, tau_dot = force_rate(
+            model, self.q, self.q1, q2 + self.q1, q3 + 3.0 * q2, gravity=False
+        )
+        self.m, self.m1 = tau - self.c, tau_dot - self.c1 - 2.0 * self.c
+        tau, tau_dot = force_rate(model, self.q, self.q1, q2, q3)
+        self.g, self.g1 = tau - self.c, tau_dot - self.c1
+
+    def share(self, limits: Limits, speeds: Speeds) -> float:
+        """The largest part of a limit that is used anywhere."""
+        y, y1, y2 = (x[:, None] for x in speeds)
+        tau = 0.5 * self.m * y1 + self.c * y + self.g
+        slope = 0.5 * self.m * y2 + (0.5 * self.m1 + self.c) * y1 + self.c1 * y + self.g1
+        speed = np.sqrt(y)
+        shares = (
+            tau / limits.tau_max,
+            speed * slope / limits.tau_rate_max,
+            speed * self.q1 / limits.qd_max,
+        )
+        return max(float(np.abs(x).max()) for x in shares)
+
+    def largest_factor(self, limits: Limits, speeds: Speeds) -> float:
+        """What y can be multiplied with until a limit is reached."""
+        y, y1, y2 = speeds
+
+        def fits(factor: float) -> bool:
+            return self.share(limits, (factor * y, factor * y1, factor * y2)) <= AIM
+
+        low = high = 1.0
+        while not fits(low):
+            low, high = 0.25 * low, low
+        while fits(high):
+            low, high = high, 4.0 * high
+            if high > MASSLESS:
+                raise ArgumentError("no limit holds this motion back: what moves has no mass")
+        for _ in range(50):
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if fits(middle) else (low, middle)
+        return low
+
+
+def places(path: Path, count: int) -> Array:
+    """Where on a path, from 0 to 1, limits are looked at: evenly, and on both sides of breaks."""
+    even = np.linspace(0.0, 1.0, count + 1)
+    even = even[_distance(even, path.breaks) > BESIDE]  # on a break, rounding picks the side
+    return np.sort(np.concatenate([even, path.breaks - BESIDE, path.breaks + BESIDE]))
+
+
+def _distance(places: Array, breaks: Array) -> Array:
+    """Of each place to the nearest break; 1 if there is none."""
+    return np.abs(places[:, None] - breaks).min(axis=1, initial=1.0)
+
+
+def steady_duration(dynamics: PathDynamics, limits: Limits) -> float:
+    """[s] that a path takes at the largest constant du/dt; u is from 0 to 1."""
+    steady, none = np.ones_like(dynamics.u), np.zeros_like(dynamics.u)
+    return dynamics.largest_factor(limits, (steady, none, none)) ** -0.5
+
+
+def steady_law(duration: float) -> PiecewisePolynomial:
+    """u(t) from 0 to 1 with constant du/dt."""
+    return PiecewisePolynomial([0.0, duration], [[[0.0, 1.0 / duration]]])
+
+
+def fastest_law(
+    model: RobotModel, path: Path, limits: Limits, duration: float, intervals: int
+) -> PiecewisePolynomial:
+    """u(t) from 0 to 1 in the shortest time; `duration` [s] is that of the steady run."""
+    # u in seconds of the steady run, so that y is about 1
+    knots = duration * _knots(path, intervals)
+    u = duration * places(path, PLACES * intervals)
+    program = _Program(PathDynamics(model, path, u, duration), limits, knots)
+    y = program.solve()
+    u = duration * places(path, MORE_PLACES * intervals)
+    dynamics = PathDynamics(model, path, u, duration)
+    factor = dynamics.largest_factor(limits, (y(u), y(u, 1), y(u, 2)))
+    return _law(BSpline(knots, factor * y.c, 3))
+
+
+def _knots(path: Path, intervals: int) -> Array:
+    """Evenly from 0 to 1, but twice at the path's breaks, so that y'' may jump there, too."""
+    even, h = np.linspace(0.0, 1.0, intervals + 1), 1.0 / intervals
+    breaks = path.breaks[(path.breaks > 0.3 * h) & (path.breaks < 1.0 - 0.3 * h)]
+    even = even[_distance(even, breaks) > 0.3 * h]
+    return np.pad(np.sort(np.concatenate([even, breaks, breaks])), 3, mode="edge")
+
+
+class _Program:
+    """Linear programs for the coefficients x of the spline y, each from the y before."""
+
+    def __init__(self, dynamics: PathDynamics, limits: Limits, knots: Array) -> None:
+        d = dynamics
+        self.knots = knots
+        self.B, B1, B2 = (_basis(knots, d.u, order) for order in range(3))
+        tau = 0.5 * _rows(d.m, B1) + _rows(d.c, self.B)
+        slope = 0.5 * _rows(d.m, B2) + _rows(0.5 * d.m1 + d.c, B1) + _rows(d.c1, self.B)
+        self.tau, self.g = tau / limits.tau_max[:, None], d.g / limits.tau_max
+        self.slope = slope / limits.tau_rate_max[:, None]
+        self.g1 = d.g1 / limits.tau_rate_max
+        self.squares = np.square(d.q1 / limits.qd_max).max(axis=1)
+        self.centres = _basis(knots, (knots[1:-3] + knots[2:-2] + knots[3:-1]) / 3.0)
+        u, self.weights = _quadrature(np.unique(knots), 2)
+        self.E = _basis(knots, u)
+
+    def solve(self) -> BSpline:
+        """y after as many programs as it takes, from y = 1."""
+        x = np.ones(self.B.shape[1])
+        T = self._time(x)
+        for _ in range(PROGRAMS):
+            faster = self._improved(x)
+            gain = T - self._time(faster)
+            if gain > 0.0:
+                x, T = faster, T - gain
+            if gain <= SETTLED * T:
+                break
+        return BSpline(self.knots, x, 3)
+
+    def _time(self, x: Array) -> float:
+        return float(self.weights @ (1.0 / np.sqrt(self.E @ x)))
+
+    def _improved(self, x: Array) -> Array:
+        """One program. Most limits are far from being reached: they join only when broken."""
+        A, b = self._limits(x)
+        more, below = self._tangents(x)
+        joined = A @ x > b - NEARLY
+        y = self.centres @ x
+        bounds = np.concatenate([np.outer(y, [1.0 / REACH, REACH]), [[0, np.inf]] * len(self.E)])
+        cost = np.concatenate([np.zeros(x.size), self.weights])
+        while True:
+            rows = csr_array(A[joined])
+            rows.resize(rows.shape[0], cost.size)
+            found = linprog(
+                cost,
+                A_ub=vstack([rows, more]),
+                b_ub=np.concatenate([b[joined], below]),
+                bounds=bounds,
+                method="highs-ds",
+            )
+            if found.status != 0:  # lost in rounding errors: what there is keeps the limits
+                return x
+            broken = A @ found.x[: x.size] > b + BROKEN
+            if not (broken & ~joined).any():
+                return found.x[: x.size]
+            joined |= broken
+
+    def _limits(self, x: Array) -> tuple[Array, Array]:
+        """A, b of A x <= b, in shares of the limits, with the tangents to 1 / sqrt(y)."""
+        y = self.B @ x
+        root = AIM / np.sqrt(y)
+        falling = (0.5 * root / y)[:, None] * self.B
+        rows = (
+            self.tau,
+            -self.tau,
+            falling[:, None] + self.slope,
+            falling[:, None] - self.slope,
+            self.squares[:, None] * self.B,
+        )
+        bounds = (
+            AIM - self.g,
+            AIM + self.g,
+            1.5 * root[:, None] - self.g1,
+            1.5 * root[:, None] + self.g1,
+            np.full(y.size, AIM**2),
+        )
+        A = np.concatenate([row.reshape(-1, x.size) for row in rows])
+        return A, np.concatenate([bound.ravel() for bound in bounds])
+
+    def _tangents(self, x: Array) -> tuple[csr_array, Array]:
+        """Rows that keep z above tangents to 1 / sqrt(y); T is the weighted sum of the z."""
+        y = np.outer(TANGENTS, self.E @ x)
+        slopes = -0.5 * y**-1.5
+        A = np.concatenate([slope[:, None] * self.E for slope in slopes])
+        z = np.tile(np.eye(len(self.E)), (len(TANGENTS), 1))
+        return csr_array(np.hstack([A, -z])), (-1.5 / np.sqrt(y)).ravel()
+
+
+def _basis(knots: Array, u: Array, order: int = 0) -> Array:
+    """(U, coefficients): what each coefficient of a cubic spline adds to its derivative."""
+    basis: Array = BSpline(knots, np.eye(knots.size - 4), 3)(u, order)
+    return basis
+
+
+def _rows(factor: Array, basis: Array) -> Array:
+    """(U, n, coefficients) from (U, n) and (U, coefficients)."""
+    return factor[:, :, None] * basis[:, None, :]
+
+
+def _quadrature(edges: Array, points: int) -> tuple[Array, Array]:
+    """Places and weights of Gauss' rule in each interval between the edges."""
+    x, weights = np.polynomial.legendre.leggauss(points)
+    half = 0.5 * np.diff(edges)[:, None]
+    return (edges[:-1, None] + half * (1.0 + x)).ravel(), (half * weights).ravel()
+
+
+def _law(y: BSpline) -> PiecewisePolynomial:
+    """u(t) from 0 to 1 for a spline y(u): quintic pieces with the speed and acceleration of y."""
+    knots = np.unique(y.t)
+    u = np.interp(np.arange(PIECES * (knots.size - 1) + 1) / PIECES, np.arange(knots.size), knots)
+    between, weights = _quadrature(u, GAUSS)
+    steps = (weights / np.sqrt(y(between))).reshape(-1, GAUSS).sum(axis=1)
+    t = np.concatenate([[0.0], np.cumsum(steps)])
+    values = np.stack([u, np.sqrt(y(u)), 0.5 * y(u, 1)], axis=1) / u[-1]
+    return PiecewisePolynomial(t, hermite(t, values[:, :, None]))

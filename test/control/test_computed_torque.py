@@ -1,0 +1,136 @@
+"""Computed torque in the joint space, [Khalil2019] 9.4.2: laws and error equations."""
+
+import numpy as np
+import pytest
+from control_cases import exact_plant, follow, wave
+from oracle import Pinocchio, close
+
+import robodyn_ros as rd
+from robodyn_ros.control.computed_torque import ComputedTorqueController
+from robodyn_ros.control.controller import JointState
+from robodyn_ros.control.limits import TorqueLimits
+from robodyn_ros.dynamics.motion import Motion
+
+FREE = TorqueLimits(np.inf)
+ROBOTS = ["lwr_iii", "stanford", "rx90"]
+
+
+def case(name, seed=0):
+    model = getattr(rd.robots, name)()
+    random = np.random.default_rng(seed)
+    q, qd, *wanted = random.normal(0.0, 0.5, (5, model.n))
+    gains = random.uniform(5.0, 50.0, (2, model.n))
+    return model, JointState(q, qd), Motion(*wanted, np.zeros(model.n)), gains
+
+
+def answer(w, xi, e0, ed0, t):
+    """Return the solution of [9.25] with the gains of [9.26], from its eigenvalues."""
+    A = np.array([[0.0, 1.0], [-(w**2), -2.0 * xi * w]])
+    values, vectors = np.linalg.eig(A)
+    shares = np.linalg.solve(vectors, [e0, ed0])
+    return np.real((vectors[0] * shares) @ np.exp(np.outer(values, t)))
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_9_22_with_9_24_tracking(name):
+    model, state, wanted, (kp, kd) = case(name)
+    w = wanted.qdd + kd * (wanted.qd - state.qd) + kp * (wanted.q - state.q)
+    expected = Pinocchio(model).inverse_dynamics(state.q, state.qd, w)
+    controller = ComputedTorqueController(model, kp, kd, limits=FREE)
+    close(controller.torque(state, wanted), expected, 1e-12)
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_9_22_with_9_29_position(name):
+    model, state, wanted, (kp, kd) = case(name)
+    w = kp * (wanted.q - state.q) - kd * state.qd
+    expected = Pinocchio(model).inverse_dynamics(state.q, state.qd, w)
+    controller = ComputedTorqueController(model, kp, kd, mode="position", limits=FREE)
+    close(controller.torque(state, wanted), expected, 1e-12)
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_9_31_predictive(name):
+    model, state, wanted, (kp, kd) = case(name)
+    w = wanted.qdd + kd * (wanted.qd - state.qd) + kp * (wanted.q - state.q)
+    A = rd.mass_matrix(model, wanted.q)
+    H = rd.inverse_dynamics(model, wanted.q, wanted.qd, np.zeros(model.n))
+    controller = ComputedTorqueController(model, kp, kd, mode="predictive", limits=FREE)
+    close(controller.torque(state, wanted), A @ w + H, 1e-12)
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_9_23_the_arm_becomes_double_integrators(name):
+    model, state, wanted, (kp, kd) = case(name)
+    controller = ComputedTorqueController(model, kp, kd, limits=FREE)
+    tau = controller.torque(state, wanted)
+    w = wanted.qdd + kd * (wanted.qd - state.qd) + kp * (wanted.q - state.q)
+    close(rd.forward_dynamics(model, state.q, state.qd, tau), w, 1e-9)
+
+
+def test_9_26_gains():
+    model = rd.robots.rx90()
+    w, xi = np.arange(1.0, 7.0), np.linspace(0.5, 1.5, 6)
+    controller = ComputedTorqueController.with_frequency(model, w, xi)
+    np.testing.assert_allclose(controller.kp, w**2)
+    np.testing.assert_allclose(controller.kd, 2.0 * xi * w)
+
+
+@pytest.mark.parametrize("xi", [0.6, 1.4])
+def test_9_25_the_error_follows_its_own_linear_equation(xi):
+    model = rd.robots.kuka_lwr4()
+    motion, dt = wave(model, 2), 2e-4
+    e0, ed0 = np.random.default_rng(1).uniform(-0.2, 0.2, (2, model.n))
+    w = np.linspace(4.0, 8.0, model.n)
+    controller = ComputedTorqueController.with_frequency(model, w, xi, limits=FREE)
+    plant = exact_plant(model, motion(0.0).q - e0, motion(0.0).qd - ed0)
+    t, q, _, _ = follow(plant, controller, motion, 4000, dt)
+    e = np.array([motion(s).q for s in t]) - q
+    for k in range(model.n):
+        expected = answer(w[k], xi, e0[k], ed0[k], t)
+        np.testing.assert_allclose(e[:, k], expected, atol=1e-3 * np.abs(e0).max())
+
+
+def test_9_30_position_control_answers_as_a_linear_system():
+    model, dt = rd.robots.kuka_lwr4(), 2e-4
+    start, goal = np.random.default_rng(4).uniform(-0.5, 0.5, (2, model.n))
+    controller = ComputedTorqueController.with_frequency(
+        model, 6.0, 0.8, mode="position", limits=FREE
+    )
+    # Its velocity and acceleration are no concern of a position law
+    wanted = Motion(goal, np.ones(7), np.ones(7), np.ones(7))
+    t, q, _, _ = follow(exact_plant(model, start), controller, lambda t: wanted, 4000, dt)
+    for k in range(model.n):
+        expected = goal[k] - answer(6.0, 0.8, goal[k] - start[k], 0.0, t)
+        np.testing.assert_allclose(q[:, k], expected, atol=1e-3)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_9_28_model_errors_drive_the_error_equation(seed):
+    true, state, wanted, (kp, kd) = case("rx90", seed)
+    believed = rd.perturbed(true, seed, mass=0.2)
+    controller = ComputedTorqueController(believed, kp, kd, limits=FREE)
+    qdd = rd.forward_dynamics(true, state.q, state.qd, controller.torque(state, wanted))
+    e, ed = wanted.q - state.q, wanted.qd - state.qd
+    left = (wanted.qdd - qdd) + kd * ed + kp * e
+    still = np.zeros(true.n)
+    A, A_hat = (rd.mass_matrix(m, state.q) for m in (true, believed))
+    H, H_hat = (rd.inverse_dynamics(m, state.q, state.qd, still) for m in (true, believed))
+    right = np.linalg.solve(A_hat, (A - A_hat) @ qdd + H - H_hat)
+    assert np.abs(right).max() > 0.01
+    close(left, right, 1e-9)
+
+
+@pytest.mark.parametrize("mode", ["tracking", "predictive"])
+def test_a_motion_is_followed_from_its_beginning(mode):
+    model = rd.robots.lwr_iii()
+    motion = wave(model, 5)
+    controller = ComputedTorqueController.with_frequency(model, 30.0, mode=mode)
+    plant = exact_plant(model, motion(0.0).q, motion(0.0).qd)
+    t, q, _, _ = follow(plant, controller, motion, 1500)
+    assert np.abs(np.array([motion(s).q for s in t]) - q).max() < 1e-3
+
+
+def test_the_mode_must_be_known():
+    with pytest.raises(rd.ArgumentError, match="tracking, position, predictive.*'fast'"):
+        ComputedTorqueController(rd.robots.rx90(), 1.0, 1.0, mode="fast")

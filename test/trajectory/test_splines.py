@@ -1,0 +1,162 @@
+"""Splines through points: against SciPy's, continuity from both sides, times within limits."""
+
+import numpy as np
+import pytest
+from scipy.interpolate import make_interp_spline
+
+import robodyn_ros as rd
+from robodyn_ros.errors import ArgumentError
+from robodyn_ros.trajectory.joint_move import joint_move
+from robodyn_ros.trajectory.splines import spline
+
+TIMES = np.array([0.0, 0.3, 1.0, 1.2, 2.5, 3.0])
+DEGREE = {"cubic": 3, "quintic": 5}
+
+
+def some_points(m=6, n=3, seed=1):
+    return np.random.default_rng(seed).uniform(-1.0, 1.0, (m, n))
+
+
+def end_conditions(seed=2, n=3):
+    names = ("start_velocity", "end_velocity", "start_acceleration", "end_acceleration")
+    return dict(zip(names, np.random.default_rng(seed).normal(size=(4, n)), strict=True))
+
+
+def use(path, kv, ka):
+    return max((path.peaks(1) / kv).max(), (path.peaks(2) / ka).max())
+
+
+@pytest.mark.parametrize("order", ["cubic", "quintic"])
+def test_is_the_spline_that_scipy_finds(order):
+    ends, q = end_conditions(), some_points()
+    path = spline(q, TIMES, order=order, **ends)
+    bc = [
+        [(1, ends[f"{side}_velocity"]), (2, ends[f"{side}_acceleration"])][: DEGREE[order] // 2]
+        for side in ("start", "end")
+    ]
+    other = make_interp_spline(TIMES, q, k=DEGREE[order], bc_type=bc)
+    t = np.linspace(0.0, 3.0, 301)[:-1]
+    motion = path.at(t)
+    for k in range(4):
+        expected = other.derivative(k)(t) if k else other(t)
+        np.testing.assert_allclose(motion[k], expected, atol=1e-9 * abs(expected).max())
+
+
+@pytest.mark.parametrize(("order", "smooth"), [("cubic", 2), ("quintic", 4)])
+def test_passes_all_points_and_is_continuous_there(order, smooth):
+    """Cubic: C2; quintic: C4; the next derivative jumps. Both sides by their own polynomials."""
+    q, path = some_points(), spline(some_points(), TIMES, order=order)
+    for knot in range(1, 5):
+        left, right = path.coefficients[knot - 1], path.coefficients[knot]
+        h = TIMES[knot] - TIMES[knot - 1]
+        for j in range(3):
+            a, b = np.polynomial.Polynomial(left[j]), np.polynomial.Polynomial(right[j])
+            assert a(h) == pytest.approx(q[knot, j], abs=1e-12)
+            for k in range(1, smooth + 1):
+                assert a.deriv(k)(h) == pytest.approx(b.deriv(k)(0.0), rel=1e-7, abs=1e-7)
+            jump = abs(a.deriv(smooth + 1)(h) - b.deriv(smooth + 1)(0.0))
+            assert jump > 1e-3
+    np.testing.assert_allclose(path.at(TIMES).q, q, atol=1e-12)
+    for t in (0.0, 3.0):
+        np.testing.assert_allclose(path.at(t).qd, 0.0, atol=1e-12)
+    if order == "quintic":
+        np.testing.assert_allclose(path.at([0.0, 3.0]).qdd, 0.0, atol=1e-9)
+
+
+@pytest.mark.parametrize("order", ["cubic", "quintic"])
+def test_of_two_points_it_is_the_polynomial_of_table_8_1(order):
+    """One piece from rest to rest, as fast as (8.14) allows."""
+    q = some_points(2)
+    kv, ka = np.array([1.0, 2.0, 0.7]), np.array([4.0, 0.5, 3.0])
+    path = spline(q, order=order, qd_max=kv, qdd_max=ka)
+    move = joint_move(*q, profile=order, qd_max=kv, qdd_max=ka)
+    assert path.duration == pytest.approx(move.duration, rel=1e-8)
+    np.testing.assert_allclose(path.at(0.3).q, move.at(0.3).q, atol=1e-7)
+
+
+@pytest.mark.parametrize("order", ["cubic", "quintic"])
+@pytest.mark.parametrize("seed", range(4))
+def test_free_times_keep_the_limits_touch_one_and_beat_equal_and_chord_times(order, seed):
+    random = np.random.default_rng(seed)
+    q = some_points(6, 3, seed)
+    kv, ka = random.uniform(0.5, 2.0, 3), random.uniform(1.0, 6.0, 3)
+    path = spline(q, order=order, qd_max=kv, qdd_max=ka)
+    assert use(path, kv, ka) == pytest.approx(1.0, abs=1e-8)
+    np.testing.assert_allclose(path.at(path.breaks).q, q, atol=1e-10)
+    chords = np.linalg.norm(np.diff(q, axis=0), axis=1)
+    for shares in (np.ones(5), chords, np.sqrt(chords)):
+        other = spline(q, np.append(0.0, np.cumsum(shares)), order=order)
+        v, a = (other.peaks(1) / kv).max(), np.sqrt((other.peaks(2) / ka).max())
+        assert path.duration <= other.duration * max(v, a) * (1 + 1e-9)
+
+
+def test_free_times_come_near_those_of_a_long_search():
+    """Random search around the answer: nothing found is more than 5 % faster."""
+    q, kv, ka = some_points(5, 3, 7), 1.5, 4.0
+    random = np.random.default_rng(0)
+    for order in DEGREE:
+        path = spline(q, order=order, qd_max=kv, qdd_max=ka)
+        h, best = np.diff(path.breaks), path.duration
+        for k in range(400):
+            shares = h * np.exp(random.normal(size=4) * (0.5 if k % 2 else 0.1))
+            other = spline(q, np.append(0.0, np.cumsum(shares)), order=order)
+            slow = max((other.peaks(1) / kv).max(), np.sqrt((other.peaks(2) / ka).max()))
+            best = min(best, other.duration * slow)
+        assert best > 0.95 * path.duration
+
+
+@pytest.mark.parametrize("order", ["cubic", "quintic"])
+def test_free_times_with_velocities_at_the_ends(order):
+    for seed in range(2):
+        ends = {k: 0.3 * x for k, x in end_conditions(seed).items()}
+        path = spline(some_points(seed=seed), order=order, qd_max=1.5, qdd_max=4.0, **ends)
+        assert use(path, 1.5, 4.0) == pytest.approx(1.0, abs=1e-8)
+        np.testing.assert_allclose(path.at(0.0).qd, ends["start_velocity"], atol=1e-9)
+        np.testing.assert_allclose(path.at(path.duration).qd, ends["end_velocity"], atol=1e-9)
+
+
+def test_a_long_way_through_many_points():
+    q = np.cumsum(some_points(200, 2, 5), axis=0)
+    path = spline(q, np.arange(200.0), order="quintic")
+    np.testing.assert_allclose(path.at(np.arange(200.0)).q, q, atol=1e-9)
+
+
+def test_given_times_are_checked_against_limits_by_the_joint_s_name():
+    q = some_points()
+    peak = spline(q, TIMES).peaks(1).max(axis=0)
+    limits = peak * [1.1, 0.9, 1.1]
+    with pytest.raises(ArgumentError, match="velocity of joint 'joint_2' reaches"):
+        spline(q, TIMES, qd_max=limits)
+    most = spline(q, TIMES).peaks(2).max(axis=0)
+    with pytest.raises(ArgumentError, match="acceleration of joint 'joint_3' reaches"):
+        spline(q, TIMES, qdd_max=most * [1.1, 1.1, 0.9])
+    spline(q, TIMES, qd_max=peak * 1.001, qdd_max=most * 1.001)
+
+
+def test_velocity_limits_come_from_the_model():
+    model = rd.robots.kuka_lwr4()
+    path = spline(some_points(4, 7), model=model)
+    assert (path.peaks(1) / model.qd_max).max() == pytest.approx(1.0, abs=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("points", "options", "message"),
+    [
+        (some_points(), {}, "needs qd_max or qdd_max"),
+        (some_points(), {"times": TIMES, "order": "septic"}, "order must be"),
+        (some_points(1), {"times": [0.0]}, "two points"),
+        (some_points(), {"times": TIMES[:-1]}, "one per point"),
+        (some_points(), {"times": TIMES + 0.1}, "begin with 0 and rise"),
+        (some_points(), {"times": [0.0, 1.0, 1.0, 2.0, 3.0, 4.0]}, "begin with 0 and rise"),
+        ([[0.0, 1.0], [np.inf, 2.0]], {"qd_max": 1.0}, "points of joint 'joint_1' in row 1"),
+        ([0.0, 1.0], {"qd_max": 1.0}, "points must have shape"),
+        (3.0, {"qd_max": 1.0}, "points must have shape"),
+        ([[0.0], [1.0], [1.0], [2.0]], {"qd_max": 1.0}, "points 1 and 2 are the same"),
+        ([[0.0], [1.0]], {"qd_max": 1.0, "start_velocity": 1.0}, "joint 'joint_1' starts or ends"),
+        ([[0.0], [1.0]], {"qd_max": 1.0, "end_velocity": np.nan}, "end_velocity of joint"),
+        ([[0.0], [1.0]], {"qd_max": 1.0, "end_velocity": [1.0, 2.0]}, "end_velocity must"),
+    ],
+)
+def test_refuses_what_makes_no_spline(points, options, message):
+    with pytest.raises(ArgumentError, match=message):
+        spline(points, **options)
