@@ -10,11 +10,67 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..dynamics.vector import U2, kernel
 from ..errors import ArgumentError
+from ..model.block import U
 from ..model.robot import RobotModel
 from .thresholds import Thresholds, as_thresholds
 
 Array = npt.NDArray[np.float64]
+
+# Rows of a detector's own array, n numbers each: those of contact, the same of collision, a mask
+BASE, IN_MOTION, PER_VELOCITY, PER_ACCELERATION, ABOVE, BELOW, ON, ROWS = (U(k) for k in range(8))
+WATCHED = U2 * ROWS
+# What all joints have in common
+DT, DEBOUNCE, HYSTERESIS, RELEASE, MOVING, SPEEDS = (U(k) for k in range(6))
+NOT_FINITE, NOT_MEASURED = -1, -2
+CONTACT_ON, COLLISION_ON, CHANGED = 1, 2, 4
+
+
+@kernel("int64(float64[:, ::1], float64[::1], float64[::1], float64[::1], float64[::1])")
+def _follow(own, common, r, qd, qdd):
+    """Which joints count as above their thresholds: bits, or why nothing is known. ABOVE and BELOW
+    are the times [s] for which a threshold has been exceeded, and since it was.
+    """
+    n = U(own.shape[1])
+    if r.size != n:
+        return NOT_FINITE
+    if qd.size != n or qdd.size != n:
+        return NOT_MEASURED
+    bad_r = bad_motion = 0.0
+    for k in range(n):
+        bad_r += 0.0 * r[k]
+        bad_motion += 0.0 * qd[k] + 0.0 * qdd[k]
+    if bad_r != 0.0:
+        return NOT_FINITE
+    moving = common[MOVING] != 0.0
+    if moving and bad_motion != 0.0:
+        return NOT_MEASURED
+    found = 0
+    for i in range(U2):
+        row = i * ROWS
+        for k in range(n):
+            limit = own[row + BASE, k]
+            if moving:
+                speed = abs(qd[k])
+                limit += own[row + IN_MOTION, k] * math.tanh(speed / common[SPEEDS + i])
+                limit += own[row + PER_VELOCITY, k] * speed
+                limit += own[row + PER_ACCELERATION, k] * abs(qdd[k])
+            size, dt = abs(r[k]), common[DT]
+            above = size > limit and own[WATCHED, k] != 0.0
+            calm = size <= common[HYSTERESIS] * limit
+            own[row + ABOVE, k] = own[row + ABOVE, k] + dt if above else 0.0
+            own[row + BELOW, k] = own[row + BELOW, k] + dt if calm else 0.0
+            was = own[row + ON, k]
+            if above and own[row + ABOVE, k] > common[DEBOUNCE]:
+                own[row + ON, k] = 1.0
+            elif calm and own[row + BELOW, k] > common[RELEASE]:
+                own[row + ON, k] = 0.0
+            if own[row + ON, k] != 0.0:
+                found |= CONTACT_ON << i
+            if own[row + ON, k] != was:
+                found |= CHANGED
+    return found
 
 
 class Level(IntEnum):
@@ -84,22 +140,36 @@ class CollisionDetector:
         self.debounce, self.hysteresis = debounce, hysteresis
         self.release, self.settling = release, settling
         self.watched = np.array([name not in masked for name in self.joint_names])
+        self._still = np.zeros(n)
+        self._moving = self.contact.moving or self.collision.moving
+        self._own = np.zeros((int(WATCHED) + 1, n))
+        self._own[int(WATCHED)] = self.watched
+        for level, limit in enumerate((self.contact, self.collision)):
+            self._rows(level)[: int(ABOVE)] = (
+                limit.base,
+                limit.in_motion,
+                limit.per_velocity,
+                limit.per_acceleration,
+            )
+        speeds = self.contact.speed, self.collision.speed
+        self._common = np.array([0.0, debounce, hysteresis, release, self._moving, *speeds])
         self.reset()
 
     def reset(self, reason: str = "just started") -> None:
         """Forget everything; UNKNOWN until it has settled."""
-        n = len(self.joint_names)
-        self._above = np.zeros((2, n))  # [s] for which each level has been exceeded
-        self._below = np.zeros((2, n))  # [s] since it was, while it still counts
-        self._on = np.zeros((2, n), dtype=bool)
+        for level in range(2):
+            self._rows(level)[int(ABOVE) :] = 0.0
         self._settled = 0.0
         self._reason = reason
+        self._state: CollisionState | None = None
 
     def continue_from(self, other: CollisionDetector) -> None:
         """Go on where another detector of the same robot stands: what it found still counts."""
-        self._above, self._below = other._above.copy(), other._below.copy()
-        self._on = other._on & self.watched
+        for level in range(2):
+            self._rows(level)[int(ABOVE) :] = other._rows(level)[int(ABOVE) :]
+            self._rows(level)[int(ON)] *= self.watched
         self._settled, self._reason = other._settled, other._reason
+        self._state = None
 
     def update(
         self,
@@ -112,33 +182,36 @@ class CollisionDetector:
 
         None, or anything that is not finite, is bad data: UNKNOWN, and settling begins anew.
         """
-        residual = _finite(r, len(self.joint_names))
-        if residual is None or not 0.0 < dt < math.inf:
-            self.reset("the residual is not finite")
-            return CollisionState(Level.UNKNOWN, reason=self._reason)
-        for i, level in enumerate((self.contact, self.collision)):
-            limit = self._limit(level, qd, qdd)
-            if limit is None:
-                self.reset("the velocity is not finite")
-                return CollisionState(Level.UNKNOWN, reason=self._reason)
-            self._follow(i, np.abs(residual), limit, dt)
+        if not 0.0 < dt < math.inf:
+            return self._unknown("the residual is not finite")
+        self._common[int(DT)] = dt
+        motion = [self._still if x is None or not self._moving else x for x in (qd, qdd)]
+        try:
+            found = _follow(self._own, self._common, r, *motion)
+        except (TypeError, ValueError):  # lists, None, and worse
+            arrays = [_numbers(x, self._still.size) for x in (r, *motion)]
+            found = _follow(self._own, self._common, *arrays)
+        if found == NOT_FINITE:
+            return self._unknown("the residual is not finite")
+        if found == NOT_MEASURED:
+            return self._unknown("the velocity is not finite")
         self._settled += dt
         if self._settled <= self.settling:
             return CollisionState(Level.UNKNOWN, reason=self._reason)
-        return self._state()
+        if self._state is None or found & CHANGED:
+            self._state = self._told()
+        return self._state
 
-    def _follow(self, i: int, size: Array, limit: Array, dt: float) -> None:
-        """Which joints count as above the threshold of level i."""
-        above = (size > limit) & self.watched
-        self._above[i] = np.where(above, self._above[i] + dt, 0.0)
-        calm = size <= self.hysteresis * limit
-        self._below[i] = np.where(calm, self._below[i] + dt, 0.0)
-        enter = above & (self._above[i] > self.debounce)
-        leave = calm & (self._below[i] > self.release)
-        self._on[i] = (self._on[i] & ~leave) | enter
+    def _rows(self, level: int) -> Array:
+        """(7, n): what belongs to contact (0) or collision (1)."""
+        return self._own[level * int(ROWS) : (level + 1) * int(ROWS)]
 
-    def _state(self) -> CollisionState:
-        contact, collision = self._on
+    def _unknown(self, reason: str) -> CollisionState:
+        self.reset(reason)
+        return CollisionState(Level.UNKNOWN, reason=reason)
+
+    def _told(self) -> CollisionState:
+        contact, collision = (self._rows(level)[int(ON)] != 0.0 for level in range(2))
         level = Level.CLEAR
         if contact.any() or collision.any():
             level = Level.COLLISION if collision.any() else Level.CONTACT
@@ -150,16 +223,6 @@ class CollisionDetector:
             link = self.model.link_names[int(rows[-1])]
         return CollisionState(level, joints, link)
 
-    def _limit(
-        self, level: Thresholds, qd: npt.ArrayLike | None, qdd: npt.ArrayLike | None
-    ) -> Array | None:
-        """The thresholds now; None if they follow a motion that is not known."""
-        if level.moving:
-            for value in (qd, qdd):
-                if value is not None and _finite(value, len(self.joint_names)) is None:
-                    return None
-        return level.at(qd, qdd)
-
 
 def _how_many(contact: Any, collision: Any) -> int:
     """The number of joints, where only the thresholds can tell."""
@@ -167,14 +230,10 @@ def _how_many(contact: Any, collision: Any) -> int:
     return max(counts)
 
 
-def _finite(value: npt.ArrayLike | None, n: int) -> Array | None:
-    """The value as n finite numbers, or None."""
-    if value is None:
-        return None
+def _numbers(value: Any, n: int) -> Array:
+    """The value as n numbers, not finite where it cannot be one."""
     try:
-        array = np.asarray(value, dtype=np.float64)
+        array = np.array(value, dtype=np.float64, order="C")
     except (TypeError, ValueError):
-        return None
-    if array.shape != (n,) or not np.isfinite(array).all():
-        return None
-    return array
+        array = np.zeros(0)
+    return array if array.shape == (n,) else np.full(n, np.nan)

@@ -105,3 +105,14 @@ def test_bad_data_is_never_clear(samples):
 def test_settings_are_checked(arguments, options):
     with pytest.raises(rd.ArgumentError):
         CollisionDetector(*arguments, ARM, **options)
+
+
+@pytest.mark.parametrize("r", [np.zeros(3), np.zeros(1), np.zeros((1, 2)), "ab", {}, [[]]])
+def test_a_residual_of_another_shape_is_bad_data(r):
+    assert detector().update(r, DT).level is Level.UNKNOWN
+
+
+def test_a_velocity_of_another_shape_is_bad_data():
+    watch = detector(Thresholds([1.0, 1.0], per_velocity=1.0))
+    assert watch.update(np.zeros(2), DT, np.zeros(2)).level is Level.CLEAR
+    assert watch.update(np.zeros(2), DT, np.zeros(3)).level is Level.UNKNOWN
