@@ -16,7 +16,7 @@ from ..model.load import load_robot
 from ..model.robot import RobotModel
 from ..settings import check, setting
 from .parameters import Parameters
-from .runtime import LATCHED
+from .runtime import LATCHED, Inlet, Outlet
 
 
 @dataclass(frozen=True)
@@ -48,10 +48,14 @@ class ArmNode(Node):
         self.exit_code = 0
         self.robot: RobotModel | None = None
         self._said: dict[str, float] = {}
+        self.outlets: list[Outlet] = []
+        self.inlets: list[Inlet] = []
         self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
         # On wall time: they go on when simulated time stands still
         self._wall = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(1.0, self._diagnose, clock=self._wall)
+        self.create_timer(0.1, self._look_for_listeners, clock=self._wall)
+        self._simulated = bool(self.get_parameter("use_sim_time").value)
         robot: RobotSettings = self.settings.robot
         if robot.name or robot.urdf:
             self._take(robot.load(""))
@@ -76,9 +80,18 @@ class ArmNode(Node):
         """A signal came: end as soon as the robot is safe."""
         self.stopped = True
 
+    def outlet(self, kind: Any, topic: str, qos: Any) -> Outlet:
+        """A topic that this node publishes."""
+        self.outlets.append(Outlet(self, kind, topic, qos))
+        return self.outlets[-1]
+
+    def listen(self, kind: Any, topic: str, callback: Any, qos: Any) -> None:
+        """A topic that this node hears."""
+        self.inlets.append(Inlet(self, kind, topic, callback, qos))
+
     def now(self) -> float:
         """[s], of the node's clock, simulated or not."""
-        return self.get_clock().now().nanoseconds * 1e-9
+        return self.get_clock().now().nanoseconds * 1e-9 if self._simulated else time.time()
 
     def complain(self, text: str) -> None:
         """A warning, the same one at most once a second."""
@@ -88,6 +101,10 @@ class ArmNode(Node):
                 self._said.clear()
             self._said[text] = wall
             self.get_logger().warning(text)
+
+    def _look_for_listeners(self) -> None:
+        for outlet in self.outlets:
+            outlet.look()
 
     def _described(self, message: String) -> None:
         if self.robot is None:

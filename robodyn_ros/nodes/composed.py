@@ -1,16 +1,43 @@
-"""composed_nodes: plant, controller and detector in one process, on one executor."""
+"""composed_nodes: plant, controller and detector in one process.
+
+What they say to each other goes by plain calls; everybody else hears it on the topics as usual.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from rclpy.clock import Clock, ClockType
+
+from .arm_node import ArmNode
 from .controller_node import ControllerNode
 from .dynamics_node import DynamicsNode
 from .runtime import run
 from .simulator_node import SimulatorNode
 
 
+def connect(nodes: Sequence[ArmNode]) -> None:
+    """Let nodes call each other where one publishes what another hears.
+
+    A node may still wait for its robot's description: then once more a little later.
+    """
+    outlets = [outlet for node in nodes for outlet in node.outlets]
+    for node in nodes:
+        for inlet in node.inlets:
+            for outlet in outlets:
+                inlet.plug_into(outlet)
+    if not all(node.robot for node in nodes):
+        again = nodes[0].create_timer(
+            0.1,
+            lambda: (again.cancel(), connect(nodes)),
+            clock=Clock(clock_type=ClockType.STEADY_TIME),
+        )
+
+
 def main(args: list[str] | None = None) -> int:
     """Run all three until a signal comes."""
-    return run(SimulatorNode, ControllerNode, DynamicsNode, args=args)
+    # The detector before the controller: a joint state belongs to the command before it
+    return run(SimulatorNode, DynamicsNode, ControllerNode, args=args, made=connect)
 
 
 if __name__ == "__main__":

@@ -86,16 +86,12 @@ class ControllerNode(ArmNode):
         self.waiting: Sample | None = None  # for the detector's word, in lockstep
         self.command = EffortMessage(model.n)
         self.reference = JointStateMessage(model.joint_names, "position", "velocity", "effort")
-        self.to_command = self.create_publisher(
-            Float64MultiArray, "effort_controller/commands", STATE_OUT
-        )
-        self.to_reference = self.create_publisher(JointState, "~/reference", STATE_OUT)
-        self.create_subscription(JointState, "joint_states", self._measured, STATE_IN)
-        self.create_subscription(JointTrajectory, "~/joint_trajectory", self._follow, 10)
-        self.create_subscription(
-            DiagnosticStatus, "dynamics_node/collision_state", self._touched, LATCHED
-        )
-        self.create_subscription(JointState, "dynamics_node/residual", self._residual, STATE_IN)
+        self.to_command = self.outlet(Float64MultiArray, "effort_controller/commands", STATE_OUT)
+        self.to_reference = self.outlet(JointState, "~/reference", STATE_OUT)
+        self.listen(JointState, "joint_states", self._measured, STATE_IN)
+        self.listen(JointTrajectory, "~/joint_trajectory", self._follow, 10)
+        self.listen(DiagnosticStatus, "dynamics_node/collision_state", self._touched, LATCHED)
+        self.listen(JointState, "dynamics_node/residual", self._residual, STATE_IN)
         self.create_service(SetBool, "~/enable", self._enable)
         self.create_service(Trigger, "~/clear", self._clear)
         self.create_timer(self.settings.arm.timeout, self._overdue, clock=self._wall)
@@ -133,6 +129,8 @@ class ControllerNode(ArmNode):
         self.to_command.publish(self.command.message)
 
     def _publish_reference(self, t: float) -> None:
+        if not self.to_reference.wanted:
+            return
         wanted = self.arm.reference
         self.reference.position[:], self.reference.velocity[:] = wanted.q, wanted.qd
         self.reference.effort[:] = self.command.data

@@ -13,6 +13,7 @@ from geometry_msgs.msg import WrenchStamped
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, Float64MultiArray
 from std_srvs.srv import Trigger
+from visualization_msgs.msg import MarkerArray
 
 from ..detection.detector import Level
 from ..detection.monitor import ContactMonitor, MonitorSettings, Report
@@ -20,9 +21,11 @@ from ..model.robot import RobotModel
 from ..settings import check, group, setting
 from .arm_node import ArmNode, RobotSettings
 from .intake import Intake
+from .markers import force_arrow
 from .pace import Pace
 from .runtime import LATCHED, STATE_IN, STATE_OUT, JointStateMessage, run, set_stamp
 
+FRAME = 1.0 / 30.0  # [s] between two markers
 STOPPED = 1.0  # [s] of wall time without joint states in simulated time
 PATIENCE = 3  # periods without a usable sample after which nothing is known
 LEVELS = {
@@ -77,14 +80,14 @@ class DynamicsNode(ArmNode):
         self.commanded = False
         self.residual = JointStateMessage(model.joint_names, "effort")
         self.wrench = WrenchStamped()
-        self.to_residual = self.create_publisher(JointState, "~/residual", STATE_OUT)
-        self.to_wrench = self.create_publisher(WrenchStamped, "~/external_wrench", STATE_OUT)
-        self.to_state = self.create_publisher(DiagnosticStatus, "~/collision_state", LATCHED)
-        self.to_flag = self.create_publisher(Bool, "~/collision", LATCHED)
-        self.create_subscription(
-            Float64MultiArray, "effort_controller/commands", self._commanded, STATE_IN
-        )
-        self.create_subscription(JointState, "joint_states", self._measured, STATE_IN)
+        self.to_residual = self.outlet(JointState, "~/residual", STATE_OUT)
+        self.to_wrench = self.outlet(WrenchStamped, "~/external_wrench", STATE_OUT)
+        self.to_markers = self.outlet(MarkerArray, "~/markers", STATE_OUT)
+        self.drawn = 0.0  # [s], when the arrow was last published
+        self.to_state = self.outlet(DiagnosticStatus, "~/collision_state", LATCHED)
+        self.to_flag = self.outlet(Bool, "~/collision", LATCHED)
+        self.listen(Float64MultiArray, "effort_controller/commands", self._commanded, STATE_IN)
+        self.listen(JointState, "joint_states", self._measured, STATE_IN)
         self.create_service(Trigger, "~/reset", self._reset)
         # Simulated time may be slow; only if it has stopped for long is it over
         simulated = self.get_parameter("use_sim_time").value
@@ -139,11 +142,15 @@ class DynamicsNode(ArmNode):
     def _publish(self, report: Report, t: float) -> None:
         self.residual.effort[:] = report.r
         self.to_residual.publish(self.residual.at(t))
-        set_stamp(self.wrench.header.stamp, t)
-        self.wrench.header.frame_id = report.link
-        force, torque = self.wrench.wrench.force, self.wrench.wrench.torque
-        force.x, force.y, force.z, torque.x, torque.y, torque.z = report.wrench.tolist()
-        self.to_wrench.publish(self.wrench)
+        if self.to_wrench.wanted:
+            set_stamp(self.wrench.header.stamp, t)
+            self.wrench.header.frame_id = report.link
+            force, torque = self.wrench.wrench.force, self.wrench.wrench.torque
+            force.x, force.y, force.z, torque.x, torque.y, torque.z = report.wrench.tolist()
+            self.to_wrench.publish(self.wrench)
+        if self.to_markers.wanted and t - self.drawn > FRAME:
+            self.drawn = t
+            self.to_markers.publish(force_arrow(report, t))
         self._publish_state(report, t)
 
     def _publish_state(self, report: Report, t: float) -> None:

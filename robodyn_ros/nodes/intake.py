@@ -14,7 +14,7 @@ import numpy as np
 
 from ..model.robot import RobotModel
 
-ABSURD = 1e6  # [rad, m, rad/s or m/s]: no joint is there or moves so fast
+ABSURD = 1e6  # sum of squares [rad, m, rad/s or m/s]: no arm is there or moves so fast
 AHEAD = 1.0  # [s], by how far a stamp may be ahead of the clock
 OLD = 1.0  # [s], and behind it
 BACK = 1.0  # [s], a stamp that goes back by more means that time was reset
@@ -41,6 +41,7 @@ class Intake:
         self.joints = model.joint_names
         self.stamps = stamps
         self.endless = np.isinf(model.q_min) & np.isinf(model.q_max)
+        self._turns = bool(self.endless.any())
         self.speed = np.where(np.isfinite(model.qd_max), model.qd_max, 10.0)
         self.reason = ""  # why the last message gave no sample
         self.remark = ""  # what is odd about one that did
@@ -146,10 +147,10 @@ class Intake:
         restart = last is None or t <= last.t
         if not self._sound("position", q) or not (qd is None or self._sound("velocity", qd)):
             return None
-        if tau is not None and not math.isfinite(tau.sum()):
+        if tau is not None and not math.isfinite(np.dot(tau, tau)):
             tau = None
         if last is not None and not restart:
-            if self.endless.any():
+            if self._turns:
                 turns = np.round((q - last.q) / (2.0 * np.pi))
                 q = q - 2.0 * np.pi * np.where(self.endless, turns, 0.0)
             if not self._continuous(q, t - last.t):
@@ -167,19 +168,20 @@ class Intake:
         return self._last
 
     def _sound(self, what: str, values: np.ndarray) -> bool:
-        """Whether all values are finite and not absurd; a sum tells, at little cost."""
-        total = float(np.abs(values).sum())
-        if total < ABSURD:
+        """Whether all values are finite and not absurd: the sum of their squares tells."""
+        if np.dot(values, values) < ABSURD:
             return True
-        bad = int(np.argmax(~(np.abs(values) < ABSURD / values.size)))
+        bad = int(np.argmax(~(np.abs(values) < math.sqrt(ABSURD / values.size))))
         self._drop(f"{what} of joint '{self.joints[bad]}' is {values[bad]:g}")
         return False
 
     def _continuous(self, q: np.ndarray, dt: float) -> bool:
         """Whether the joints can have come here; after a few jumps in a row they are believed."""
-        far = np.abs(q - self._last.q) - 2.0 * self.speed * dt
+        step = q - self._last.q
+        if np.dot(step, step) <= LEAP**2:
+            return True
+        far = np.abs(step) - 2.0 * self.speed * dt
         if far.max() <= LEAP:
-            self._jumps = 0
             return True
         self._jumps += 1
         if self._jumps >= PATIENCE:

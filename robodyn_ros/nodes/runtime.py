@@ -43,10 +43,15 @@ def make_executor() -> Executor:
     return EventsExecutor()
 
 
-def run(*makers: Callable[[], Node], args: Sequence[str] | None = None) -> int:
+def run(
+    *makers: Callable[[], Node],
+    args: Sequence[str] | None = None,
+    made: Callable[[list[Node]], None] = lambda nodes: None,
+) -> int:
     """Make the nodes and spin them until a signal or until one wants to end; the exit code.
 
-    A node may have `begin_stop()`, called after a signal, and `stopped`, waited for.
+    made: is called with the nodes before they run. A node may have `begin_stop()`, called after a
+    signal, and `stopped`, waited for.
     """
     os.environ.setdefault("AMENT_PREFIX_PATH", sys.prefix)
     if "HOME" not in os.environ:
@@ -64,6 +69,7 @@ def run(*makers: Callable[[], Node], args: Sequence[str] | None = None) -> int:
         for make in makers:
             nodes.append(make())
             executor.add_node(nodes[-1])
+        made(nodes)
         spin(executor, until=lambda: bool(signals) or any(ended(node) for node in nodes))
         for node in nodes:
             getattr(node, "begin_stop", lambda: None)()
@@ -125,6 +131,53 @@ def shut_down(executor: Executor, nodes: Sequence[Node]) -> None:
         node.destroy_node()
     executor.shutdown()
     rclpy.try_shutdown()
+
+
+class Outlet:
+    """A publisher that says nothing while nobody listens, and calls who is in the same process."""
+
+    def __init__(self, node: Node, kind: Any, topic: str, qos: QoSProfile) -> None:
+        self.publisher = node.create_publisher(kind, topic, qos)
+        self.latched = qos.durability == DurabilityPolicy.TRANSIENT_LOCAL
+        self.near: list[Callable[[Any], None]] = []  # callbacks in this process
+        self.heard = self.latched  # whether others listen
+
+    def publish(self, message: Any) -> None:
+        """To those in this process at once, to all others by the middleware."""
+        for callback in self.near:
+            callback(message)
+        if self.heard:
+            self.publisher.publish(message)
+
+    @property
+    def wanted(self) -> bool:
+        """Whether anybody listens."""
+        return self.heard or bool(self.near)
+
+    def look(self) -> None:
+        """Find out whether others listen."""
+        self.heard = self.latched or self.publisher.get_subscription_count() > 0
+
+
+class Inlet:
+    """A subscription, or a place in the list of an outlet nearby."""
+
+    def __init__(
+        self, node: Node, kind: Any, topic: str, callback: Callable, qos: QoSProfile
+    ) -> None:
+        self.node, self.callback = node, callback
+        self.subscription = node.create_subscription(kind, topic, callback, qos)
+
+    def plug_into(self, outlet: Outlet) -> bool:
+        """Be called by an outlet of the same topic; the subscription is not needed then."""
+        if self.subscription is None:
+            return False
+        if self.subscription.topic_name != outlet.publisher.topic_name:
+            return False
+        self.node.destroy_subscription(self.subscription)
+        self.subscription = None
+        outlet.near.append(self.callback)
+        return True
 
 
 def seconds(stamp: Time) -> float:

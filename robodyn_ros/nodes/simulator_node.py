@@ -23,6 +23,7 @@ from .runtime import STATE_IN, STATE_OUT, JointStateMessage, run, set_stamp
 from .scene import ObstacleSettings, PlantSettings, PushSettings, make_plant
 
 FIRST = 1.0  # [s], the first simulated time: a stamp of 0 means that there is none
+BATCH = 10  # steps of a free run before others have their turn: as many as queues hold
 LATE = 0.5  # [s] behind the clock after which lost time is given up instead of caught up
 
 
@@ -61,22 +62,22 @@ class SimulatorNode(ArmNode):
         self.pace = Pace(self.dt)
         self.tau = np.zeros(model.n)
         self.fresh = False  # whether a command came since the last step
+        self.stepping = False  # whether a free run is under way
         self.silent = float("inf")  # [s], since the last command
         self.published = 0.0  # [s], wall time of the last joint states
         self.states = JointStateMessage(model.joint_names, "position", "velocity", "effort")
         self.truth = JointStateMessage(model.joint_names, "effort")
         self.clock_message = Clock()
-        self.to_states = self.create_publisher(JointState, "joint_states", STATE_OUT)
-        self.to_truth = self.create_publisher(JointState, "~/external_torque", STATE_OUT)
-        self.create_subscription(
-            Float64MultiArray, "effort_controller/commands", self._command, STATE_IN
-        )
-        self.create_subscription(WrenchStamped, "~/push", self._push, 10)
+        self.to_states = self.outlet(JointState, "joint_states", STATE_OUT)
+        self.to_truth = self.outlet(JointState, "~/external_torque", STATE_OUT)
+        self.listen(Float64MultiArray, "effort_controller/commands", self._command, STATE_IN)
+        self.listen(WrenchStamped, "~/push", self._push, 10)
         self.create_service(Trigger, "~/reset", self._reset)
         self._restart()
         if settings.free_running:
-            self.to_clock = self.create_publisher(Clock, "/clock", STATE_OUT)
+            self.to_clock = self.outlet(Clock, "/clock", STATE_OUT)
             self.create_timer(0.2, self._remind, clock=self._wall)
+            self.create_timer(0.001, self._run_free, clock=self._wall)
         else:
             self.create_timer(self.dt, self._tick, clock=self._wall)
 
@@ -102,9 +103,20 @@ class SimulatorNode(ArmNode):
             for push in self.script.values():
                 push.schedule(self.plant)
         self.pace.latency(time.perf_counter() - self.published)
-        if self.settings.free_running:
+        if self.settings.free_running and not self.stepping:
+            self._run_free()
+
+    def _run_free(self) -> None:
+        """A step per command. Commands that are answered within the call come right back: after a
+        while others have their turn, and a timer goes on.
+        """
+        self.stepping = True
+        for _ in range(BATCH):
+            if not self.fresh:
+                break
             self._step()
             self._publish()
+        self.stepping = False
 
     def _tick(self) -> None:
         """A step when one is due, and two while time has been lost: stamps never leap."""
@@ -136,11 +148,12 @@ class SimulatorNode(ArmNode):
         seen, t = self.plant.measurement, self.start + self.plant.state.t
         self.states.position[:], self.states.velocity[:] = seen.q, seen.qd
         self.states.effort[:] = seen.tau
-        self.truth.effort[:] = self.plant.state.tau_ext
         if self.settings.free_running:
             set_stamp(self.clock_message.clock, t)
             self.to_clock.publish(self.clock_message)
-        self.to_truth.publish(self.truth.at(t))
+        if self.to_truth.wanted:
+            self.truth.effort[:] = self.plant.state.tau_ext
+            self.to_truth.publish(self.truth.at(t))
         self.published = time.perf_counter()
         self.to_states.publish(self.states.at(t))
 
