@@ -140,6 +140,7 @@ class Intake:
             t, q, None if np.isnan(qd).all() else qd, None if np.isnan(tau).all() else tau
         )
 
+    @np.errstate(over="ignore", invalid="ignore")  # absurd numbers are what it looks for
     def _accept(
         self, t: float, q: np.ndarray, qd: np.ndarray | None, tau: np.ndarray | None
     ) -> Sample | None:
