@@ -109,7 +109,7 @@ def measure(robot: str, rate: float, composed: bool, duration: float, look: bool
     """Run the loop at this rate. look: whether the probe listens to every sample, too."""
     own = {node: {"rate": rate, "robot.name": robot} for node in NODES}
     own["simulator_node"]["pushes.names"] = [""]
-    demo = Demo(share_path("config", "demo.yaml"), duration, composed, own)
+    demo = Demo(share_path("config", "demo.yaml"), duration, composed, overrides=own)
     with running(demo) as processes, looking() as (node, executor):
         probe = Probe(node) if look else Quiet(node)
         spin(
@@ -147,7 +147,7 @@ class Quiet(Probe):
 def start_time(robot: str) -> float:
     """[s] from the start of dynamics_node's process to its first residual."""
     own = {node: {"robot.name": robot} for node in NODES}
-    demo = Demo(share_path("config", "demo.yaml"), 0.0, False, own)
+    demo = Demo(share_path("config", "demo.yaml"), 0.0, overrides=own)
     first: list[float] = []
     with running(demo) as processes, looking() as (node, executor):
         node.create_subscription(

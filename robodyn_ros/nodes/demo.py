@@ -44,6 +44,7 @@ class Demo:
     params: Path
     duration: float  # [s]
     composed: bool = False
+    namespace: str = ""
     overrides: dict[str, Any] = field(default_factory=dict)  # node -> {parameter: value}
 
 
@@ -178,6 +179,8 @@ def running(demo: Demo) -> Iterator[list[subprocess.Popen]]:
         changes = Path(folder, "overrides.yaml")
         changes.write_text(_as_yaml(demo.overrides), encoding="utf-8")
         files = ["--params-file", str(demo.params), "--params-file", str(changes)]
+        if demo.namespace:
+            files += ["-r", f"__ns:=/{demo.namespace}"]
         processes = [
             subprocess.Popen([sys.executable, "-m", f"{__package__}.{name}", "--ros-args", *files])
             for name in modules

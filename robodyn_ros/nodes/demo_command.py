@@ -31,7 +31,9 @@ def show(
 ) -> bool:
     """Run the demo; whether every push was found, none invented, and the arm resumed."""
     overrides = overridden(robot, urdf, plant, pushes)
-    demo = Demo(params or share_path("config", "demo.yaml"), duration, composed, overrides)
+    demo = Demo(
+        params or share_path("config", "demo.yaml"), duration, composed, overrides=overrides
+    )
     console.print("compiling what is not yet compiled: up to a minute the first time")
     warmup(load_robot(urdf or robot or "lwr_iii"))
     from . import composed as all_nodes  # noqa: F401  their kernels, so that the nodes find them

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import io
 import math
 import os
 import signal
@@ -38,9 +39,10 @@ def make_executor() -> Executor:
     """The events executor where it exists: it needs half the time of the usual one."""
     try:
         from rclpy.experimental import EventsExecutor
-    except ImportError:
+
+        return EventsExecutor()
+    except (ImportError, io.UnsupportedOperation):  # the latter: stderr is no file, in a notebook
         return SingleThreadedExecutor()
-    return EventsExecutor()
 
 
 def run(
