@@ -27,6 +27,7 @@ _HOME = {
     "model.urdf": ["load_urdf"],
     "model.urdf_writer": ["to_urdf"],
     "model.dh": ["from_dh", "DHRow"],
+    "model.load": ["load_robot"],
     "dynamics.newton_euler": [
         "inverse_dynamics",
         "gravity_torque",
@@ -35,11 +36,7 @@ _HOME = {
         "momentum",
         "feedback_linearizing_torque",
     ],
-    "dynamics.ne_star": [
-        "ne_star",
-        "coriolis_matrix_by_columns",
-        "coriolis_product_by_kawasaki",
-    ],
+    "dynamics.ne_star": ["ne_star", "coriolis_matrix_by_columns", "coriolis_product_by_kawasaki"],
     "dynamics.coriolis": ["coriolis_matrix", "equations_of_motion"],
     "dynamics.momentum": ["momentum_terms", "momentum_terms_by_sweeps"],
     "dynamics.inertia": ["mass_matrix"],
@@ -50,13 +47,45 @@ _HOME = {
     "dynamics.energy": ["kinetic_energy", "potential_energy"],
     "dynamics.kinematics": ["forward_kinematics", "jacobian", "jacobian_rate_product"],
     "dynamics.warmup": ["warmup"],
+    "dynamics.motion": ["Motion"],
+    "dynamics.inverse_kinematics": [
+        "InverseKinematicsError",
+        "JointLimitError",
+        "OutOfReachError",
+        "SingularityError",
+        "inverse_kinematics",
+    ],
+    "trajectory.trajectory": ["Trajectory"],
+    "trajectory.piecewise": ["PiecewisePolynomial"],
+    "trajectory.joint_move": ["JointMove", "joint_move"],
+    "trajectory.splines": ["spline"],
+    "trajectory.fourier": ["Fourier"],
+    "trajectory.task_space": ["TaskMotion", "TaskMove", "line", "turn"],
+    "trajectory.task_following": ["follow"],
+    "trajectory.scaling": ["ScaledTrajectory", "fastest", "stretched"],
+    "trajectory.limit_check": ["Binding", "check_limits"],
+    "trajectory.lists": ["TrajectoryPoint", "from_points", "to_points"],
+    "trajectory.plot": ["plot_trajectory"],
+    "control.controller": ["Controller", "JointState"],
+    "control.limits": ["TorqueLimits"],
+    "control.passivity": ["PassivityController"],
+    "control.computed_torque": ["ComputedTorqueController"],
+    "control.pd_gravity": ["PdGravityController"],
+    "control.pid": ["PidController"],
+    "control.task_space": ["PoseMotion", "TaskSpaceController", "TaskSpacePid"],
+    "control.friction": ["FrictionFeedForward", "FrictionObserver"],
+    "control.arm_controller": ["ArmController", "Mode"],
+    "control.arm_settings": ["ArmSettings"],
     "detection.observer": ["MomentumObserver", "residual"],
     "detection.other_observers": ["EnergyObserver", "InverseDynamicsObserver", "VelocityObserver"],
     "detection.thresholds": ["Thresholds", "calibrate"],
     "detection.detector": ["CollisionDetector", "CollisionState", "Level"],
-    "detection.fault_identification": ["FaultReport", "ModelErrors", "identify_fault"],
+    "detection.fault_identification": ["FaultReport", "identify_fault"],
     "detection.isolation": ["Isolation", "isolate"],
-    "detection.wrench": ["ContactPoint", "contact_point", "external_wrench"],
+    "detection.wrench": ["ContactPoint", "contact_point", "external_wrench", "force_doubt"],
+    "detection.monitor": ["ContactMonitor", "MonitorSettings", "ThresholdSettings"],
+    "detection.model_errors": ["ModelErrors"],
+    "detection.model_correction": ["correct_model"],
     "simulation.plant": ["PlantState"],
     "simulation.rigid": ["RigidPlant"],
     "simulation.elastic": ["ElasticJointPlant"],
@@ -85,14 +114,33 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:  # the same for type checkers; a test keeps both lists alike
+    from .control.arm_controller import ArmController as ArmController
+    from .control.arm_controller import Mode as Mode
+    from .control.arm_settings import ArmSettings as ArmSettings
+    from .control.computed_torque import ComputedTorqueController as ComputedTorqueController
+    from .control.controller import Controller as Controller
+    from .control.controller import JointState as JointState
+    from .control.friction import FrictionFeedForward as FrictionFeedForward
+    from .control.friction import FrictionObserver as FrictionObserver
+    from .control.limits import TorqueLimits as TorqueLimits
+    from .control.passivity import PassivityController as PassivityController
+    from .control.pd_gravity import PdGravityController as PdGravityController
+    from .control.pid import PidController as PidController
+    from .control.task_space import PoseMotion as PoseMotion
+    from .control.task_space import TaskSpaceController as TaskSpaceController
+    from .control.task_space import TaskSpacePid as TaskSpacePid
     from .detection.detector import CollisionDetector as CollisionDetector
     from .detection.detector import CollisionState as CollisionState
     from .detection.detector import Level as Level
     from .detection.fault_identification import FaultReport as FaultReport
-    from .detection.fault_identification import ModelErrors as ModelErrors
     from .detection.fault_identification import identify_fault as identify_fault
     from .detection.isolation import Isolation as Isolation
     from .detection.isolation import isolate as isolate
+    from .detection.model_correction import correct_model as correct_model
+    from .detection.model_errors import ModelErrors as ModelErrors
+    from .detection.monitor import ContactMonitor as ContactMonitor
+    from .detection.monitor import MonitorSettings as MonitorSettings
+    from .detection.monitor import ThresholdSettings as ThresholdSettings
     from .detection.observer import MomentumObserver as MomentumObserver
     from .detection.observer import residual as residual
     from .detection.other_observers import EnergyObserver as EnergyObserver
@@ -103,6 +151,7 @@ if TYPE_CHECKING:  # the same for type checkers; a test keeps both lists alike
     from .detection.wrench import ContactPoint as ContactPoint
     from .detection.wrench import contact_point as contact_point
     from .detection.wrench import external_wrench as external_wrench
+    from .detection.wrench import force_doubt as force_doubt
     from .dynamics.coriolis import coriolis_matrix as coriolis_matrix
     from .dynamics.coriolis import equations_of_motion as equations_of_motion
     from .dynamics.energy import kinetic_energy as kinetic_energy
@@ -113,11 +162,17 @@ if TYPE_CHECKING:  # the same for type checkers; a test keeps both lists alike
     from .dynamics.friction import friction_rate as friction_rate
     from .dynamics.friction import friction_torque as friction_torque
     from .dynamics.inertia import mass_matrix as mass_matrix
+    from .dynamics.inverse_kinematics import InverseKinematicsError as InverseKinematicsError
+    from .dynamics.inverse_kinematics import JointLimitError as JointLimitError
+    from .dynamics.inverse_kinematics import OutOfReachError as OutOfReachError
+    from .dynamics.inverse_kinematics import SingularityError as SingularityError
+    from .dynamics.inverse_kinematics import inverse_kinematics as inverse_kinematics
     from .dynamics.kinematics import forward_kinematics as forward_kinematics
     from .dynamics.kinematics import jacobian as jacobian
     from .dynamics.kinematics import jacobian_rate_product as jacobian_rate_product
     from .dynamics.momentum import momentum_terms as momentum_terms
     from .dynamics.momentum import momentum_terms_by_sweeps as momentum_terms_by_sweeps
+    from .dynamics.motion import Motion as Motion
     from .dynamics.ne_star import coriolis_matrix_by_columns as coriolis_matrix_by_columns
     from .dynamics.ne_star import coriolis_product_by_kawasaki as coriolis_product_by_kawasaki
     from .dynamics.ne_star import ne_star as ne_star
@@ -137,6 +192,7 @@ if TYPE_CHECKING:  # the same for type checkers; a test keeps both lists alike
     from .model import robots as robots
     from .model.dh import DHRow as DHRow
     from .model.dh import from_dh as from_dh
+    from .model.load import load_robot as load_robot
     from .model.robot import Frame as Frame
     from .model.robot import Payload as Payload
     from .model.robot import RobotModel as RobotModel
@@ -156,3 +212,23 @@ if TYPE_CHECKING:  # the same for type checkers; a test keeps both lists alike
     from .simulation.sensors import LWR_SENSORS as LWR_SENSORS
     from .simulation.sensors import Measurement as Measurement
     from .simulation.sensors import SensorModel as SensorModel
+    from .trajectory.fourier import Fourier as Fourier
+    from .trajectory.joint_move import JointMove as JointMove
+    from .trajectory.joint_move import joint_move as joint_move
+    from .trajectory.limit_check import Binding as Binding
+    from .trajectory.limit_check import check_limits as check_limits
+    from .trajectory.lists import TrajectoryPoint as TrajectoryPoint
+    from .trajectory.lists import from_points as from_points
+    from .trajectory.lists import to_points as to_points
+    from .trajectory.piecewise import PiecewisePolynomial as PiecewisePolynomial
+    from .trajectory.plot import plot_trajectory as plot_trajectory
+    from .trajectory.scaling import ScaledTrajectory as ScaledTrajectory
+    from .trajectory.scaling import fastest as fastest
+    from .trajectory.scaling import stretched as stretched
+    from .trajectory.splines import spline as spline
+    from .trajectory.task_following import follow as follow
+    from .trajectory.task_space import TaskMotion as TaskMotion
+    from .trajectory.task_space import TaskMove as TaskMove
+    from .trajectory.task_space import line as line
+    from .trajectory.task_space import turn as turn
+    from .trajectory.trajectory import Trajectory as Trajectory

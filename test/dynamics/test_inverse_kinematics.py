@@ -18,8 +18,10 @@ from robodyn_ros.dynamics.inverse_kinematics import (
     OutOfReachError,
     SingularityError,
     Tip,
+    approach,
     inverse_kinematics,
     rotation_vector,
+    within,
 )
 
 BENT = np.array([0.3, 0.6, -0.2, 1.2, 0.4, -0.8, 0.5])  # a posture of the KUKA LWR 4+
@@ -161,6 +163,22 @@ def test_a_redundant_arm_stays_near_its_start():
         found = inverse_kinematics(model, T, q0)
         least = np.linalg.norm(nearest_by_slsqp(tip, T, found, q0) - q0)
         assert least - 1e-9 <= np.linalg.norm(found - q0) < 1.1 * least
+
+
+def test_joints_at_their_limits_are_taken_out():
+    """Solutions at the edge of three joints' ranges, from one start: clipping alone finds half."""
+    model = robot("kuka_lwr4")
+    tip, random, found = Tip(model), np.random.default_rng(6), 0
+    for _ in range(40):
+        q = random.uniform(-1.2, 1.2, 7)
+        q0 = q + random.uniform(-0.4, 0.4, 7)
+        wide = np.where(random.permutation(7) < 3, 1e-3, 0.3)
+        low, high = np.minimum(q, q0 - wide), np.maximum(q, q0 + wide)
+        low, high = np.where(q < q0, q - wide, low), np.where(q > q0, q + wide, high)
+        end, e = approach(tip, tip.pose(q), q0, low, high, 1e-9)
+        assert (end >= low).all() and (end <= high).all()
+        found += within(e, 1e-9)
+    assert found >= 38
 
 
 def test_a_redundant_arm_gets_around_a_limit():

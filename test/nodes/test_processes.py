@@ -121,6 +121,9 @@ def test_what_cannot_work_ends_with_one_line(arguments, reason):
 
 def test_a_look_from_a_second_terminal():
     with running(Demo(PARAMS, 0.0, True, overrides=QUIET)):
+        with terminal.looking() as (node, executor):
+            seen = Onlooker(node)
+            wait(executor, lambda: bool(seen.t))
         (text,) = terminal.echo("residual", 1)
         assert "effort: [" in text and "joint_7" in text
         topics = {name: kind for name, kind, _ in terminal.topics()}
