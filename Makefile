@@ -14,8 +14,8 @@ need = $(if $(shell $(1) >/dev/null 2>&1 && echo yes),,$(error $(2)))
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-6s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: $(READY)  ## a guided tour; ARGS="…" goes to robodyn
-	$(BIN)/robodyn tour $(ARGS)
+demo: $(READY)  ## the collision demo; ARGS="…" goes to robodyn demo, e.g. --headless --duration 20
+	$(BIN)/robodyn demo $(ARGS)
 
 test: lint  ## lint, then all tests; ARGS="…" goes to pytest
 	@echo "compiling the kernels: up to a minute the first time"
@@ -40,5 +40,5 @@ $(READY): setup.py
 	$(call need,$(PYTHON) -c 'import venv; import ensurepip',python3-venv is missing: sudo apt install python3-venv)
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@echo "installing robodyn_ros and its tools into .venv: a few minutes the first time"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,ros]'
 	@touch $@

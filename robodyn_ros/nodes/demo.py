@@ -15,7 +15,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +78,8 @@ class Onlooker:
         self.r: list[np.ndarray] = []
         self.pushed: list[tuple[float, float]] = []  # time, largest external joint torque
         self.words: list[Word] = []
-        self.mode = ""
+        self._forces: list[float] = []  # since the detector last changed its mind
+        self.mode = self.reason = ""
         self.contact = self.collision = np.zeros(0)  # thresholds at rest
         self._detector = AsyncParameterClient(node, "dynamics_node")
         node.create_subscription(JointState, "dynamics_node/residual", self._residual, STATE_IN)
@@ -125,13 +126,15 @@ class Onlooker:
         last = self.words[-1] if self.words else None
         if last is None or (last.level, last.link) != (word.level, word.link):
             self.words.append(word)
-        elif word.force > last.force:
-            self.words[-1] = Word(last.t, last.level, last.link, word.joints, word.force)
+            self._forces = []
+        self._forces.append(word.force)
+        self.words[-1] = replace(self.words[-1], force=float(np.median(self._forces)))
 
     def _diagnosed(self, message: DiagnosticArray) -> None:
         for status in message.status:
             facts = {item.key: item.value for item in status.values}
             self.mode = facts.get("mode", self.mode)
+            self.reason = facts.get("reason", self.reason)
 
     def events(self) -> list[Event]:
         """Every push and what was told about it, and every alarm without a push."""

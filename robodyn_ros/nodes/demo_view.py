@@ -76,7 +76,7 @@ def verdict(onlooker: Onlooker) -> tuple[bool, str]:
     if invented:
         wrong.append(f"{invented} alarms without a push")
     if onlooker.mode not in ("TRACKING", "HOLDING"):
-        wrong.append(f"the arm did not resume: it is {onlooker.mode or 'silent'}")
+        wrong.append(f"the arm did not resume: {onlooker.mode or 'silent'}, {onlooker.reason}")
     found = sum(event.pushed for event in events) - missed
     return not wrong, "; ".join(wrong) or f"{found} pushes found, none invented, the arm resumed"
 

@@ -1,0 +1,121 @@
+"""An arm in Gazebo, with our controller and detector at the topics of gz_ros2_control.
+
+    ros2 launch robodyn_ros gazebo.launch.py robot:=kuka_lwr4 motion:=demo
+
+Push it in Gazebo with the mouse ("Apply force and torque"), or stand something in its way.
+"""
+
+import xacro
+from ament_index_python.packages import get_package_share_path
+from launch import LaunchDescription
+from launch.actions import DeclareLaunchArgument, IncludeLaunchDescription, OpaqueFunction
+from launch.conditions import IfCondition
+from launch.launch_description_sources import PythonLaunchDescriptionSource
+from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
+from launch_ros.actions import Node, SetParameter
+from launch_ros.substitutions import FindPackageShare
+
+SHARE = get_package_share_path("robodyn_ros")
+RATE = 1000.0  # [Hz], of Gazebo's steps and of gazebo_controllers.yaml
+ARGUMENTS = [
+    DeclareLaunchArgument(
+        "robot",
+        default_value="lwr_iii",
+        choices=["lwr_iii", "kuka_lwr4"],
+        description="which arm",
+    ),
+    DeclareLaunchArgument(
+        "params",
+        default_value="",
+        description="path of a parameter file for both nodes; empty: those of the arm",
+    ),
+    DeclareLaunchArgument(
+        "motion",
+        default_value="hold",
+        choices=["hold", "demo"],
+        description="hold the pose until a trajectory comes, or go round",
+    ),
+    DeclareLaunchArgument("world", default_value="empty.sdf", description="Gazebo's world file"),
+    DeclareLaunchArgument("gui", default_value="true", description="whether to show Gazebo"),
+    DeclareLaunchArgument(
+        "rviz", default_value="false", description="whether to show the arm and the force in RViz"
+    ),
+]
+
+
+def generate_launch_description():
+    return LaunchDescription(
+        [*ARGUMENTS, SetParameter("use_sim_time", True), OpaqueFunction(function=start)]
+    )
+
+
+def start(context):
+    """Gazebo with the arm in it, the bridge, and the nodes for the arguments that were given."""
+    given = context.launch_configurations
+    server = [] if IfCondition(given["gui"]).evaluate(context) else ["-s"]  # the server alone
+    return [
+        IncludeLaunchDescription(
+            PythonLaunchDescriptionSource(
+                PathJoinSubstitution([FindPackageShare("ros_gz_sim"), "launch", "gz_sim.launch.py"])
+            ),
+            launch_arguments={"gz_args": " ".join(["-r", *server, given["world"]])}.items(),
+        ),
+        Node(
+            package="ros_gz_sim",
+            executable="create",
+            arguments=["-topic", "robot_description", "-name", given["robot"]],
+        ),
+        Node(
+            package="ros_gz_bridge",
+            executable="parameter_bridge",
+            arguments=["/clock@rosgraph_msgs/msg/Clock[gz.msgs.Clock"],
+        ),
+        Node(
+            package="robot_state_publisher",
+            executable="robot_state_publisher",
+            parameters=[{"robot_description": description(given["robot"])}],
+        ),
+        Node(
+            package="controller_manager",
+            executable="spawner",
+            # The arm is held until both run: then our commands are there already
+            arguments=["joint_state_broadcaster", "effort_controller", "--activate-as-group"],
+        ),
+        ours(given, "controller_node", motion=given["motion"]),
+        ours(given, "dynamics_node"),
+        Node(
+            package="rviz2",
+            executable="rviz2",
+            arguments=["--display-config", str(SHARE / "rviz" / "robodyn.rviz")],
+            condition=IfCondition(LaunchConfiguration("rviz")),
+        ),
+    ]
+
+
+def ours(given, node, **changed):
+    """One of our nodes; its robot comes from the robot_description topic."""
+    file = given["params"] or str(SHARE / "config" / given["robot"] / f"{node}.yaml")
+    changed |= {"robot.name": "", "robot.urdf": "", "rate": RATE, "use_sim_time": True}
+    return Node(
+        package="robodyn_ros",
+        executable=node,
+        name=node,
+        namespace="/",  # with the name its full name, under which `changed` wins over the file
+        parameters=[file, changed],
+        output="screen",
+    )
+
+
+def description(robot):
+    """The arm's URDF as Gazebo simulates it, which knows no rotors: so our model has none either.
+
+    Nor has it friction, like an arm with torque sensors behind its gears.
+    """
+    document = xacro.process_file(
+        str(SHARE / "urdf" / f"{robot}.ros2_control.xacro"),
+        mappings={"controllers": str(SHARE / "config" / "gazebo_controllers.yaml")},
+    )
+    for tag in ("transmission", "dynamics"):
+        for element in document.getElementsByTagName(tag):
+            element.parentNode.removeChild(element)
+    return document.toxml()
