@@ -191,10 +191,18 @@ class ContactMonitor:
             return Report(self.r, self.state, link, NO_WRENCH)
         limit = self._parts.detector.contact.base
         if self.state.level >= Level.CONTACT:
-            # A joint that feels half its threshold may be one that is touched: then nobody can tell
+            # A joint that feels half its threshold may be the touched one: then nobody can tell
             where = isolate(self.model, self.r, np.maximum(0.5 * limit, 1e-6), clear=2.0)
             self.state = replace(self.state, link=where.link, reason=where.reason)
             link = self.settings.wrench_link or where.link or link
-        W = external_wrench(self.model, q, self.r, link, weights=1.0 / np.maximum(limit, 1e-6))
+        W = external_wrench(
+            self.model,
+            q,
+            self.r,
+            link,
+            # What touches an arm pushes but does not twist; a chosen link may hold a tool
+            force_only=None if self.settings.wrench_link else True,
+            weights=1.0 / np.maximum(limit, 1e-6),
+        )
         R = forward_kinematics(self.model, q, link)[:3, :3]
         return Report(self.r, self.state, link, np.concatenate([R.T @ W[:3], R.T @ W[3:]]))

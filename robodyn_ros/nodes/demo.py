@@ -7,6 +7,7 @@ who subscribes, and in the end compares what was told with the truth that the pl
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
 import subprocess
@@ -65,6 +66,8 @@ class Event:
 
     t: float  # [s], since the first residual
     pushed: bool
+    link: str = ""  # what was pushed, and with which force [N], if the script says so
+    force: float | None = None
     told: Word | None = None
     delay: float | None = None  # [s]
 
@@ -81,7 +84,9 @@ class Onlooker:
         self._forces: list[float] = []  # since the detector last changed its mind
         self.mode = self.reason = ""
         self.contact = self.collision = np.zeros(0)  # thresholds at rest
+        self.script: list[tuple[float, str, float]] = []  # time [s], link, force [N] of each push
         self._detector = AsyncParameterClient(node, "dynamics_node")
+        self._plant = AsyncParameterClient(node, "simulator_node")
         node.create_subscription(JointState, "dynamics_node/residual", self._residual, STATE_IN)
         node.create_subscription(
             JointState, "simulator_node/external_torque", self._truth, STATE_IN
@@ -102,6 +107,8 @@ class Onlooker:
             self.contact = self.collision = np.ones(len(self.names))
             asked = self._detector.get_parameters([f"monitor.{level}.base" for level in LEVELS])
             asked.add_done_callback(self._thresholds)
+            asked = self._plant.get_parameters(["pushes.names"])
+            asked.add_done_callback(self._names_of_pushes)
         self.t.append(seconds(message.header.stamp))
         self.r.append(np.array(message.effort))
 
@@ -109,6 +116,19 @@ class Onlooker:
         n = len(self.names)
         contact, collision = (np.array(v.double_array_value) for v in answer.result().values)
         self.contact, self.collision = (np.broadcast_to(x, n) for x in (contact, collision))
+
+    def _names_of_pushes(self, answer: Any) -> None:
+        names = [name for name in answer.result().values[0].string_array_value if name]
+        fields = [f"pushes.{name}.{key}" for name in names for key in ("at", "link", "force")]
+        if fields:
+            self._plant.get_parameters(fields).add_done_callback(self._pushes)
+
+    def _pushes(self, answer: Any) -> None:
+        values = answer.result().values
+        for at, link, force in zip(values[::3], values[1::3], values[2::3], strict=True):
+            size = math.hypot(*force.double_array_value)
+            self.script.append((at.double_value, link.string_value, size))
+        self.script.sort()
 
     def _truth(self, message: JointState) -> None:
         size = float(np.abs(np.frombuffer(message.effort)).max())
@@ -143,6 +163,9 @@ class Onlooker:
         zero = self.t[0]
         spans = _spans(self.pushed)
         found = [Event(begin - zero, True) for begin, _ in spans]
+        if len(spans) <= len(self.script):
+            for event, (_, link, force) in zip(found, self.script, strict=False):
+                event.link, event.force = link, force
         begun = False  # whether an alarm is on already
         for word in self.words:
             touched = word.level in TOUCHED

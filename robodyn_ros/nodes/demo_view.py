@@ -48,15 +48,16 @@ def bars(onlooker: Onlooker) -> Table:
 def events_table(events: list[Event]) -> Table:
     """Each push and what was told about it."""
     table = Table(box=box.SIMPLE_HEAD)
-    for heading in ("time [s]", "truth", "told", "link", "force [N]", "delay [ms]"):
-        table.add_column(heading, justify="left" if heading in ("truth", "told") else "right")
+    for heading in ("time [s]", "truth", "told", "force [N]: truth", "told", "delay [ms]"):
+        left = heading in ("truth", "told") and len(table.columns) < 3
+        table.add_column(heading, justify="left" if left else "right")
     for event in events:
         told = event.told
         table.add_row(
             f"{event.t:.2f}",
-            "push" if event.pushed else "[red]nothing[/]",
-            told.level if told else "[red]missed[/]",
-            (told.link or "cannot tell") if told else "",
+            f"push {event.link}" if event.pushed else "[red]nothing[/]",
+            f"{told.level} {told.link or 'cannot tell where'}" if told else "[red]missed[/]",
+            f"{event.force:.1f}" if event.force is not None else "",
             f"{told.force:.1f}" if told else "",
             f"{1e3 * event.delay:.1f}" if event.delay is not None else "",
         )
