@@ -50,6 +50,40 @@ def draw_motion(column, move):
             axes.axhline(side, color="grey", linestyle="--", linewidth=0.8)
 
 
+def reactions(folder: Path) -> Path:
+    """One arm, one wall, five reactions: where the hand goes, and with which force it is met."""
+    sys.path.insert(0, str(Path(__file__).parents[1] / "benchmark"))
+    from control_runs import REACTIONS, Run, drive_into_wall
+
+    traces = [drive_into_wall(Run("lwr_iii", "rigid", 1, reaction=name)) for name in REACTIONS]
+    figure, (tops, bottoms) = plt.subplots(
+        2, len(REACTIONS), figsize=(16.0, 6.0), sharex=True, sharey="row"
+    )
+    for name, trace, top, bottom in zip(REACTIONS, traces, tops, bottoms, strict=True):
+        hit, shown = trace.hit, (trace.t > -0.25) & (trace.t < 2.0)
+        t = trace.t[shown]
+        top.plot(t, -1e3 * trace.depth[shown], color=COLOURS[1])
+        top.axhspan(-120.0, 0.0, color="grey", alpha=0.25, linewidth=0.0)
+        rest = "goes on" if name == "none" else f"at rest after {hit.rest:.2f} s"
+        top.set_title(f"{name}\n{rest}")
+        bottom.plot(t, trace.force[shown], color=COLOURS[2])
+        bottom.text(
+            0.95,
+            0.92,
+            f"peak {hit.peak:.0f} N\nafter 0.3 s {hit.later:.0f} N\nimpulse {hit.impulse:.0f} N s",
+            transform=bottom.transAxes,
+            ha="right",
+            va="top",
+        )
+        bottom.set_xlabel("time since contact [s]")
+        for axes in (top, bottom):
+            axes.axvline(hit.delay, color=COLOURS[3], linestyle=":", linewidth=1.0)
+            axes.grid(alpha=0.25)
+    tops[0].set(ylabel="hand before the wall [mm]", ylim=(-120.0, None))
+    bottoms[0].set(ylabel="contact force [N]", ylim=(0.0, 620.0))
+    return _save(figure, folder / "reactions.png")
+
+
 def _save(figure, path: Path) -> Path:
     figure.tight_layout()
     figure.savefig(path, dpi=110)
@@ -60,7 +94,7 @@ def _save(figure, path: Path) -> Path:
 def main() -> None:
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent / "images"
     folder.mkdir(parents=True, exist_ok=True)
-    for draw in (profiles,):
+    for draw in (profiles, reactions):
         print(draw(folder))
 
 

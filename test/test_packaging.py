@@ -1,5 +1,6 @@
 """The package as others install it: by pip, by colcon, and from the source tree."""
 
+import ast
 import os
 import shutil
 import subprocess
@@ -19,15 +20,15 @@ QUESTIONS = """
 import robodyn_ros
 from robodyn_ros.resources import share_path, urdf_names
 print(robodyn_ros.__file__)
-print(share_path("urdf"))
-print(share_path("launch"))
-print(share_path("config"))
+print(share_path("urdf").parent)
 print(" ".join(urdf_names()))
 """
+SHARED = ["config", "launch", "rviz", "urdf"]  # folders
+COMMANDS = {"robodyn", "simulator_node", "controller_node", "dynamics_node", "composed_nodes"}
 
 
-def run(*command, cwd, env=None):
-    """Run a command; return what it printed, or fail with all of it."""
+def run(*command, cwd, env=None, code=0):
+    """Run a command; return what it printed, or fail with all of it if its exit code is another."""
     done = subprocess.run(
         [str(part) for part in command],
         cwd=cwd,
@@ -36,8 +37,8 @@ def run(*command, cwd, env=None):
         text=True,
         timeout=300,
     )
-    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
-    return done.stdout
+    assert done.returncode == code, f"{command}\n{done.stdout}\n{done.stderr}"
+    return done.stdout if code == 0 else done.stderr
 
 
 @pytest.fixture
@@ -69,26 +70,41 @@ def environment(site_packages=None, **settings):
     return env
 
 
-def check_install(prefix, script, cwd):
-    """Check that code, shared files, index marker and command were all installed into prefix."""
+def check_install(prefix, cwd):
+    """Check that code, shared files, index marker and commands were all installed into prefix."""
     site_packages = package_folder(prefix).parent
     env = environment(site_packages)
-    code, urdf, launch, config, names = run(
-        sys.executable, "-c", QUESTIONS, cwd=cwd, env=env
-    ).splitlines()
-    share = prefix / "share" / "robodyn_ros"
+    code, share, names = run(sys.executable, "-c", QUESTIONS, cwd=cwd, env=env).splitlines()
     assert Path(code) == site_packages / "robodyn_ros" / "__init__.py"
-    assert [Path(urdf), Path(launch), Path(config)] == [
-        share / "urdf",
-        share / "launch",
-        share / "config",
-    ]
+    assert Path(share) == prefix / "share" / "robodyn_ros"
     assert names.split()
     assert tuple(names.split()) == urdf_names()
-    assert (share / "package.xml").read_bytes() == (ROOT / "package.xml").read_bytes()
+    assert shared_files(Path(share)) == shared_files(ROOT)
+    assert (Path(share) / "package.xml").read_bytes() == (ROOT / "package.xml").read_bytes()
     assert (prefix / "share/ament_index/resource_index/packages/robodyn_ros").is_file()
-    assert "Usage" in run(script, "--help", cwd=cwd, env=env)
+    assert executables(prefix / "bin") == COMMANDS
+    assert "Usage" in run(prefix / "bin" / "robodyn", "--help", cwd=cwd, env=env)
     assert not {"test", "benchmark"} & {path.name for path in site_packages.iterdir()}
+
+
+def check_ros2_run(prefix, cwd):
+    """Check what `ros2 run` and launch look for: executables in lib/robodyn_ros that work."""
+    folder = prefix / "lib" / "robodyn_ros"
+    assert executables(folder) == COMMANDS
+    env = environment(package_folder(prefix).parent)
+    assert "Usage" in run(folder / "robodyn", "--help", cwd=cwd, env=env)
+    asked = run(folder / "robodyn", "info", "no robot", cwd=cwd, env=env, code=1)
+    assert "no robot" in asked  # one argument, and the exit code
+
+
+def shared_files(share):
+    """Return the files below the shared folders of a source tree or of an installation."""
+    found = {p.relative_to(share) for folder in SHARED for p in (share / folder).rglob("*.*")}
+    return {path for path in found if "__pycache__" not in path.parts}
+
+
+def executables(folder):
+    return {path.name for path in folder.iterdir() if os.access(path, os.X_OK)}
 
 
 def package_folder(prefix):
@@ -104,7 +120,9 @@ def test_pip_installs_everything(option, source, elsewhere, tmp_path):
     quietly = ["--no-deps", "--no-build-isolation", "--no-index", "--ignore-installed", "--quiet"]
     pip = [sys.executable, "-m", "pip", "install", *quietly]
     run(*pip, option, prefix, source, cwd=elsewhere, env=environment())
-    check_install(prefix, prefix / "bin" / "robodyn", elsewhere)
+    check_install(prefix, elsewhere)
+    if option == "--prefix":  # with --target pip leaves out data files for lib/
+        check_ros2_run(prefix, elsewhere)
 
 
 def colcon(*arguments, source, tmp_path):
@@ -119,10 +137,24 @@ def test_colcon_takes_it_for_an_ament_python_package(source, tmp_path):
 
 
 def test_colcon_builds_it(source, elsewhere, tmp_path):
-    folders = ["--build-base", tmp_path / "build", "--install-base", tmp_path / "install"]
-    colcon("build", *folders, source=source, tmp_path=tmp_path)
+    colcon_build(source=source, tmp_path=tmp_path)
     prefix = tmp_path / "install" / "robodyn_ros"
-    check_install(prefix, prefix / "lib" / "robodyn_ros" / "robodyn", elsewhere)
+    check_install(prefix, elsewhere)
+    check_ros2_run(prefix, elsewhere)
+
+
+def test_a_sourced_colcon_workspace_has_the_commands(source, elsewhere, tmp_path):
+    colcon_build("--symlink-install", source=source, tmp_path=tmp_path)
+    ask = f". {tmp_path / 'install' / 'local_setup.sh'} && command -v {' '.join(COMMANDS)}"
+    found = run("sh", "-c", ask, cwd=elsewhere, env=environment()).split()
+    prefix = tmp_path / "install" / "robodyn_ros"
+    assert {Path(path) for path in found} == {prefix / "bin" / name for name in COMMANDS}
+    assert executables(prefix / "lib" / "robodyn_ros") == COMMANDS
+
+
+def colcon_build(*options, source, tmp_path):
+    folders = ["--build-base", tmp_path / "build", "--install-base", tmp_path / "install"]
+    colcon("build", *options, *folders, source=source, tmp_path=tmp_path)
 
 
 def test_package_xml_is_valid_and_versions_agree():
@@ -133,6 +165,21 @@ def test_package_xml_is_valid_and_versions_agree():
     assert package.get_build_type() == "ament_python"
     setup_version = run(sys.executable, "setup.py", "--version", cwd=ROOT).split()[-1]
     assert package.version == setup_version == robodyn_ros.__version__
+
+
+def test_every_command_leads_to_a_function_that_exists():
+    tree = ast.parse(ROOT.joinpath("setup.py").read_text(encoding="utf-8"))
+    (commands,) = (
+        ast.literal_eval(node.value)
+        for node in tree.body
+        if isinstance(node, ast.Assign) and node.targets[0].id == "COMMANDS"
+    )
+    assert set(commands) == COMMANDS
+    for target in commands.values():
+        module, _, function = target.partition(":")
+        text = ROOT.joinpath(*module.split(".")).with_suffix(".py").read_text(encoding="utf-8")
+        named = {node.name for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)}
+        assert function in named, target
 
 
 def test_share_path_prefers_the_source_tree():

@@ -219,6 +219,8 @@ def residual(
     'inverse_dynamics' and 'velocity': see `other_observers`.
     """
     if kind != "momentum":
+        if gravity_free or friction_width:
+            raise ArgumentError(f"gravity_free and friction_width are not for kind {kind!r}")
         from .other_observers import residual_by  # here, because they build on this file
 
         return residual_by(kind, model, t, q, qd, tau, gain, friction)

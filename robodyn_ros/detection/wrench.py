@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from ..dynamics.call import checked
+from ..dynamics.call import checked, per_joint
 from ..dynamics.kinematics import forward_kinematics, jacobian
 from ..errors import ArgumentError
 from ..model.robot import RobotModel
@@ -41,7 +42,8 @@ def external_wrench(
 
     force_only: a contact pushes and does not twist; by default so for links that fewer than six
     joints move, whose residual could not tell a torque anyway. weights: how far each joint's
-    residual is to be trusted, say 1 / threshold. What no joint feels cannot be told and is 0.
+    residual is to be trusted, say 1 / threshold. What no joint feels cannot be told and is 0;
+    `force_doubt` says how far the force can be trusted.
     """
     q, r = checked(model, q=q, r=r)
     moves = carrying_joints(model, link)
@@ -56,6 +58,32 @@ def external_wrench(
         A, b = A * w[:, None], b * w
     found = np.linalg.lstsq(A, b, rcond=DAMPING)[0]
     return np.concatenate([found, np.zeros(6 - found.size)])
+
+
+def force_doubt(
+    model: RobotModel,
+    q: npt.ArrayLike,
+    link: str,
+    point: npt.ArrayLike = (0.0, 0.0, 0.0),
+    *,
+    noise: npt.ArrayLike,
+) -> float:
+    """How far off a force from `external_wrench` may be [N], in the direction told worst.
+
+    noise: how far off each joint's residual may be [N m or N]. If these are standard deviations,
+    so is the doubt; the force must have been found with weights = 1 / noise. It is infinite where
+    some direction moves no joint, so that a force in it cannot be felt.
+    """
+    (q,) = checked(model, q=q)
+    off = per_joint(model, "noise", noise)
+    if not (off > 0.0).all():
+        raise ArgumentError(f"noise must be positive, got {noise!r}")
+    moves = carrying_joints(model, link)
+    if int(moves.sum()) < 3:
+        return math.inf
+    # r = J^T F: noise passes into F through the inverse of the least singular value
+    felt = np.linalg.svd(jacobian(model, q, link, point)[:3, moves] / off[moves], compute_uv=False)
+    return 1.0 / float(felt[-1]) if felt[-1] > DAMPING * felt[0] else math.inf
 
 
 @dataclass(frozen=True, eq=False)

@@ -174,8 +174,9 @@ class Onlooker:
                 event, (begin, end) = found[of[-1]], spans[of[-1]]
                 if event.told is None:
                     event.delay = word.t - begin
-                if event.told is None or word.t <= end:
-                    event.told = word  # the longer it lasts, the better it is known
+                # The longer it lasts, the better it is known
+                if event.told is None or (word.t <= end and (word.link or not event.told.link)):
+                    event.told = word
             elif touched and not begun:
                 found.append(Event(word.t - zero, False, word))
             begun = touched

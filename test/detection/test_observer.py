@@ -129,6 +129,33 @@ def test_friction_is_taken_off_when_asked():
     assert np.abs(r).max() < 0.05 * np.abs(raw).max()
 
 
+def test_friction_that_fades_with_speed_is_followed_through_reversals():
+    """The plant's dry friction is F_c tanh(qd / width): a sharp one is off by up to F_c."""
+    model, width = rd.robots.kuka_lwr4(), 0.02
+    plant = moving_arm(model, 9, friction=True, friction_width=width)
+    smooth = MomentumObserver(model, 50.0, True, friction_width=width)
+    log, r, _ = run(plant, smooth, 300, lambda k, s: rd.gravity_torque(model, s.q))
+    arrays = [log[name] for name in ("t", "q", "qd", "tau")]
+    found = residual(model, *arrays, 50.0, True, friction_width=width)
+    np.testing.assert_allclose(found, r, atol=1e-9)
+    sharp = residual(model, *arrays, 50.0, True)
+    assert np.abs(sharp).max() > 2.0
+    assert np.abs(r).max() < 0.1
+
+
+def test_a_friction_width_that_makes_no_sense_is_refused():
+    model = rd.robots.lwr_iii()
+    with pytest.raises(rd.ArgumentError, match="friction_width"):
+        MomentumObserver(model, 50.0, True, friction_width=-0.1)
+    still = np.zeros((3, 7))
+    with pytest.raises(rd.ArgumentError, match="width"):
+        residual(model, [0.0, 0.01, 0.02], still, still, still, 50.0, True, friction_width=-0.1)
+    with pytest.raises(rd.ArgumentError, match="not for kind 'energy'"):
+        residual(
+            model, [0.0], still[:1], still[:1], still[:1], 50.0, kind="energy", friction_width=0.1
+        )
+
+
 def test_gravity_free_commands():
     model = rd.robots.lwr_iii()
     plant, observer = moving_arm(model, 8), MomentumObserver(model, 50.0, gravity_free=True)

@@ -5,7 +5,7 @@ import pytest
 
 import robodyn_ros as rd
 from robodyn_ros.detection.isolation import isolate
-from robodyn_ros.detection.wrench import contact_point, external_wrench
+from robodyn_ros.detection.wrench import contact_point, external_wrench, force_doubt
 
 ARM = rd.robots.kuka_lwr4()
 Q = np.array([0.3, 0.7, -0.4, 1.1, 0.2, -0.8, 0.5])
@@ -67,3 +67,33 @@ def test_says_when_it_cannot_tell():
     assert isolate(ARM, np.full(7, 0.5), np.ones(7)).link is None
     weak = isolate(ARM, [9.0, 9.0, 1.2, 0.0, 0.0, 0.0, 0.0], np.ones(7))
     assert weak.link is None and "joint_3" in weak.reason
+
+
+@pytest.mark.parametrize("link", ["link_4", "link_5", "link_7"])
+def test_doubt_is_the_largest_error_that_noise_makes_of_a_force(link):
+    """F = pinv(W J^T) W r: the largest deviation of F over all directions, by hand."""
+    noise, point = np.array([1.0, 1.2, 0.6, 0.5, 0.2, 0.1, 0.05]), (0.02, 0.05, 0.1)
+    J = rd.jacobian(ARM, Q, link, point)[:3]
+    columns = [
+        external_wrench(ARM, Q, r, link, point, force_only=True, weights=1.0 / noise)[:3]
+        for r in np.diag(noise)
+    ]
+    covariance = np.array(columns).T @ np.array(columns)
+    largest = np.sqrt(np.linalg.eigvalsh(covariance)[-1])
+    assert force_doubt(ARM, Q, link, point, noise=noise) == pytest.approx(largest, rel=1e-9)
+    moving = [k for k in range(7) if J[:, k].any()]
+    by_svd = 1.0 / np.linalg.svd(J[:, moving] / noise[moving], compute_uv=False)[-1]
+    assert by_svd == pytest.approx(largest, rel=1e-9)
+
+
+@pytest.mark.parametrize("link", ["base_link", "link_1", "link_2", "link_3"])
+def test_doubt_has_no_end_where_a_direction_moves_no_joint(link):
+    """Two joints or fewer, or three whose axes meet: some force is not felt."""
+    assert force_doubt(ARM, Q, link, (0.02, 0.05, 0.1), noise=1.0) == np.inf
+
+
+def test_doubt_grows_with_noise_and_refuses_none():
+    doubt = force_doubt(ARM, Q, "link_6", noise=0.1)
+    assert force_doubt(ARM, Q, "link_6", noise=0.3) == pytest.approx(3.0 * doubt)
+    with pytest.raises(rd.ArgumentError, match="noise"):
+        force_doubt(ARM, Q, "link_6", noise=0.0)
