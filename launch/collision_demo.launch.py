@@ -37,7 +37,9 @@ ARGUMENTS = [
         "rviz", default_value="false", description="whether to show the arm and the force in RViz"
     ),
     DeclareLaunchArgument(
-        "record", default_value="", description="folder, not yet there, for a bag of what they publish"
+        "record",
+        default_value="",
+        description="folder, not yet there, for a bag of all topics",
     ),
     DeclareLaunchArgument(
         "composed", default_value="false", description="whether to run all nodes in one process"

@@ -1,8 +1,8 @@
 """The detector alone, for a robot that already publishes its joint states and takes torques.
 
-    ros2 launch robodyn_ros detector_only.launch.py effort:=joint_states joint_states:=/ur/joint_states
+    ros2 launch robodyn_ros detector_only.launch.py effort:=joint_states joint_states:=/ur/states
 
-Without robot and urdf it waits for the robot_description topic. It only listens: it commands nothing.
+Without robot and urdf it waits for the robot_description topic. It listens and commands nothing.
 """
 
 from pathlib import Path

@@ -2,6 +2,7 @@
 
 import ast
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -28,7 +29,7 @@ COMMANDS = {"robodyn", "simulator_node", "controller_node", "dynamics_node", "co
 
 
 def run(*command, cwd, env=None, code=0):
-    """Run a command; return what it printed, or fail with all of it if its exit code is another."""
+    """Run a command; return what it printed, or fail with all of it for another exit code."""
     done = subprocess.run(
         [str(part) for part in command],
         cwd=cwd,
@@ -145,7 +146,8 @@ def test_colcon_builds_it(source, elsewhere, tmp_path):
 
 def test_a_sourced_colcon_workspace_has_the_commands(source, elsewhere, tmp_path):
     colcon_build("--symlink-install", source=source, tmp_path=tmp_path)
-    ask = f". {tmp_path / 'install' / 'local_setup.sh'} && command -v {' '.join(COMMANDS)}"
+    setup = tmp_path / "install" / "local_setup.sh"
+    ask = f". {setup}; for name in {' '.join(COMMANDS)}; do command -v $name; done"
     found = run("sh", "-c", ask, cwd=elsewhere, env=environment()).split()
     prefix = tmp_path / "install" / "robodyn_ros"
     assert {Path(path) for path in found} == {prefix / "bin" / name for name in COMMANDS}
@@ -165,6 +167,19 @@ def test_package_xml_is_valid_and_versions_agree():
     assert package.get_build_type() == "ament_python"
     setup_version = run(sys.executable, "setup.py", "--version", cwd=ROOT).split()[-1]
     assert package.version == setup_version == robodyn_ros.__version__
+
+
+def test_package_xml_names_what_the_launch_files_use():
+    package = parse_package(str(ROOT / "package.xml"))
+    named = {dependency.name for dependency in package.exec_depends}
+    files = [*ROOT.glob("launch/*.py"), *ROOT.glob("urdf/*.xacro"), *ROOT.glob("config/*.yaml")]
+    text = "\n".join(path.read_text(encoding="utf-8") for path in files)
+    packages = (
+        r'package="(\w+)"|FindPackageShare\("(\w+)|<plugin>(\w+)/|type: (\w+)/|^import (\w+)'
+    )
+    used = {name for found in re.findall(packages, text, re.MULTILINE) for name in found if name}
+    assert {"rviz2", "gz_ros2_control", "effort_controllers", "ros_gz_sim", "xacro"} <= used
+    assert {"python3-yaml" if name == "yaml" else name for name in used} - {"robodyn_ros"} <= named
 
 
 def test_every_command_leads_to_a_function_that_exists():

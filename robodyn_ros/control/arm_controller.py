@@ -24,9 +24,10 @@ from ..model.robot import RobotModel
 from .arm_settings import ArmSettings, law_of, reaction_of
 from .controller import PERIOD, Array, Controller, JointState, sample
 from .limits import Limiter, TorqueLimits
-from .reactions import Reaction, Stop, YieldingController
+from .reactions import Reaction, Stop
 from .reference import Path, Reference
 from .sample_watch import SampleWatch
+from .yielding import YieldingController
 
 BACK = 1.0  # [s], a time that goes back by more means that time began anew
 FALLING = 0.1  # [rad/s or m/s]: an arm that is found faster than that is braked first
@@ -281,7 +282,7 @@ class ArmController:
 
     def _holding(self, state: JointState, dt: float) -> Array:
         motion = self._reference.advance(dt)
-        self._watch.follow(state, motion.qd, dt)
+        self._watch.follow(motion.qd, dt)
         e = motion.q - state.q
         if e @ e > self.settings.error_max**2:  # then one joint may be that far away
             self._guard(e)

@@ -33,7 +33,7 @@ class SampleWatch:
         self.model = model
         self.t = -math.inf
         self.period = PERIOD  # [s] between samples, in the mean
-        self._digest = math.nan
+        self._now = self._last = math.nan  # digests
         self._same = self._travel = 0.0
 
     def patience(self, timeout: float) -> float:
@@ -50,10 +50,10 @@ class SampleWatch:
             state = JointState(np.array(q, dtype=np.float64), np.array(qd, dtype=np.float64))
         except (TypeError, ValueError):
             raise ArgumentError(f"a sample is q and qd, numbers each: {q!r}, {qd!r}") from None
-        shape = (self.model.n,)
-        fits = state.q.shape == shape == state.qd.shape
-        if fits and _digest(state.q, state.qd) < ABSURD**2:
-            return state
+        if state.q.shape == (self.model.n,) == state.qd.shape:
+            self._now = _digest(state.q, state.qd)
+            if self._now < ABSURD**2:
+                return state
         sample(self.model, "q", state.q)
         sample(self.model, "qd", state.qd)
         raise ArgumentError(f"a joint of '{self.model.name}' is absurdly far away or fast")
@@ -63,11 +63,10 @@ class SampleWatch:
         self.period += BLEND * (min(t - self.t, longest) - self.period)
         self.t = t
 
-    def follow(self, state: JointState, qd_wanted: Array, dt: float) -> None:
+    def follow(self, qd_wanted: Array, dt: float) -> None:
         """Refuse samples that stay the same although the arm is to move."""
-        digest, last = _digest(state.q, state.qd), self._digest
-        self._digest = digest
-        if digest != last:
+        last, self._last = self._last, self._now
+        if self._now != last:
             self._same = self._travel = 0.0
             return
         self._same += dt

@@ -91,7 +91,6 @@ class ControllerNode(ArmNode):
         self.listen(JointState, "joint_states", self._measured, STATE_IN)
         self.listen(JointTrajectory, "~/joint_trajectory", self._follow, 10)
         self.listen(DiagnosticStatus, "dynamics_node/collision_state", self._touched, LATCHED)
-        self.listen(JointState, "dynamics_node/residual", self._residual, STATE_IN)
         self.create_service(SetBool, "~/enable", self._enable)
         self.create_service(Trigger, "~/clear", self._clear)
         self.create_timer(self.settings.arm.timeout, self._overdue, clock=self._wall)
@@ -154,17 +153,18 @@ class ControllerNode(ArmNode):
             self.complain(f"refused a trajectory: {error}")
 
     def _touched(self, message: DiagnosticStatus) -> None:
+        """The detector's word, and while something touches, where the push goes."""
+        told = {item.key: item.value for item in message.values}
         known = message.message != "UNKNOWN"
-        self.arm.contact(message.message in TOUCHED[self.settings.react_to] if known else None)
-        self.word_at = next((float(x.value) for x in message.values if x.key == "stamp"), 0.0)
+        r = np.array(told.get("residual", "").split(), dtype=float)
+        self.arm.contact(
+            message.message in TOUCHED[self.settings.react_to] if known else None,
+            r if r.size == self.arm.model.n else None,
+        )
+        self.word_at = float(told.get("stamp", 0.0))
         if self.waiting is not None and abs(self.waiting.t - self.word_at) <= SAME:
             sample, self.waiting = self.waiting, None
             self._answer(sample)
-
-    def _residual(self, message: JointState) -> None:
-        """Reflex and admittance need to know where the push goes."""
-        if list(message.name) == list(self.arm.model.joint_names):
-            self.arm.felt(np.frombuffer(message.effort))
 
     def _overdue(self) -> None:
         """No joint state for a while of wall time."""

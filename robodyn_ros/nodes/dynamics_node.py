@@ -45,7 +45,7 @@ class DynamicsSettings:
         500.0, "of joint states; for what counts as late", "Hz", low=1.0, high=1e4
     )
     effort: str = setting(
-        "command", "where the torque comes from", choices=("command", "joint_states")
+        "command", "where the torque comes from", choices=("command", "joint_states"), fixed=True
     )
     stamps: str = setting(
         "header", "time of a sample: its stamp or its receipt", choices=("header", "receipt")
@@ -86,7 +86,8 @@ class DynamicsNode(ArmNode):
         self.drawn = 0.0  # [s], when the arrow was last published
         self.to_state = self.outlet(DiagnosticStatus, "~/collision_state", LATCHED)
         self.to_flag = self.outlet(Bool, "~/collision", LATCHED)
-        self.listen(Float64MultiArray, "effort_controller/commands", self._commanded, STATE_IN)
+        if self.settings.effort == "command":
+            self.listen(Float64MultiArray, "effort_controller/commands", self._commanded, STATE_IN)
         self.listen(JointState, "joint_states", self._measured, STATE_IN)
         self.create_service(Trigger, "~/reset", self._reset)
         # Simulated time may be slow; only if it has stopped for long is it over
@@ -154,18 +155,21 @@ class DynamicsNode(ArmNode):
         self._publish_state(report, t)
 
     def _publish_state(self, report: Report, t: float) -> None:
-        """At every change, and often enough to tell that this node lives."""
+        """At every change, while something touches, and else now and then as a sign of life."""
         state = report.state
         word = (state.level, state.joints, state.link)
-        if word == self.word and 0.0 <= t - self.told < self.settings.heartbeat:
+        touched = state.level >= Level.CONTACT
+        recent = 0.0 <= t - self.told < self.settings.heartbeat
+        if word == self.word and recent and not touched:
             return
         if self.word is None or word[0] != self.word[0]:
-            self.to_flag.publish(Bool(data=bool(state.level >= Level.CONTACT)))
+            self.to_flag.publish(Bool(data=touched))
         self.word, self.told = word, t
         told = {
             "joints": " ".join(state.joints),
             "link": state.link or "",
             "force": f"{hypot(*report.wrench[:3]):.3f}",
+            "residual": " ".join(f"{x:.6g}" for x in report.r) if touched else "",
             "reason": state.reason,
             "stamp": f"{t:.9f}",
         }

@@ -21,7 +21,9 @@ from ..errors import ArgumentError
 from .runtime import make_executor, shut_down, spin
 
 DOMAIN = "77"  # of the demo, unless ROS_DOMAIN_ID says otherwise
-PATIENCE = 3.0  # [s] to find what is asked for
+PATIENCE = 5.0  # [s] to find what is asked for
+SETTLED = 1.0  # [s] without a new topic: all are found
+OWN_TOPICS = 2  # that every node has: /rosout, /parameter_events
 
 
 def stay_here() -> None:
@@ -43,14 +45,21 @@ def looking() -> Iterator[tuple[Node, Any]]:
         shut_down(executor, [node])
 
 
-def topics(wait: float = 1.5) -> list[tuple[str, str, int]]:
-    """Name, type and number of publishers of every topic that somebody publishes."""
+def topics() -> list[tuple[str, str, int]]:
+    """Name, type and number of publishers of every topic that somebody else publishes."""
+    seen: list[Any] = [[]]
+    since = [time.monotonic()]
     with looking() as (node, executor):
-        spin(executor, lambda: False, wait)
-        found = [
-            (name, types[0], node.count_publishers(name))
-            for name, types in node.get_topic_names_and_types()
-        ]
+
+        def settled() -> bool:
+            """Whether nothing new has been discovered for a while."""
+            names = node.get_topic_names_and_types()
+            if names != seen[0]:
+                seen[0], since[0] = names, time.monotonic()
+            return len(names) > OWN_TOPICS and time.monotonic() - since[0] > SETTLED
+
+        spin(executor, settled, PATIENCE)
+        found = [(name, kinds[0], node.count_publishers(name)) for name, kinds in seen[0]]
     return sorted(row for row in found if row[2])
 
 

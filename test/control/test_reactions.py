@@ -8,14 +8,8 @@ import robodyn_ros as rd
 from robodyn_ros.control.controller import JointState
 from robodyn_ros.control.limits import TorqueLimits
 from robodyn_ros.control.passivity import PassivityController
-from robodyn_ros.control.reactions import (
-    Admittance,
-    Float,
-    Push,
-    Reflex,
-    Stop,
-    YieldingController,
-)
+from robodyn_ros.control.reactions import Admittance, Float, Reflex, Stop
+from robodyn_ros.control.yielding import Push, YieldingController
 
 LWR = rd.robots.lwr_iii()
 KUKA = rd.robots.kuka_lwr4()

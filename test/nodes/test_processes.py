@@ -128,7 +128,7 @@ def test_a_look_from_a_second_terminal():
         assert "effort: [" in text and "joint_7" in text
         topics = {name: kind for name, kind, _ in terminal.topics()}
         assert topics["/joint_states"] == "sensor_msgs/msg/JointState"
-        assert terminal.get_parameters("dynamics_node", ["effort"]) == {"effort": "command"}
+        assert terminal.get_parameters("dynamics_node", ["effort"]) == {"effort": "joint_states"}
         assert terminal.set_parameter("dynamics_node", "monitor.gain", 33.0) == (True, "")
         assert terminal.get_parameters("dynamics_node")["monitor.gain"] == 33.0
         done, reason = terminal.set_parameter("dynamics_node", "monitor.gain", -1.0)

@@ -1,0 +1,363 @@
+"""The launch files under the real launch system: which nodes start, with which parameters.
+
+Probes stand in for all executables. Each makes the nodes it was started for, so that the real rcl
+decides between parameter file and arguments, and writes down what came out.
+"""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from source_tree import ROOT
+
+# Not `launch`: where that is missing, this folder would be found under its name
+for module in ("rclpy", "launch_ros", "launch_testing"):
+    pytest.importorskip(
+        module, reason=f"{module} is not installed: the launch files need a ROS 2 installation"
+    )
+
+from ament_index_python.packages import get_packages_with_prefixes  # noqa: E402
+from ros_harness import own_domain  # noqa: E402
+
+from robodyn_ros.model.load import load_robot  # noqa: E402
+from robodyn_ros.model.urdf import load_urdf  # noqa: E402
+
+OURS = ["simulator_node", "controller_node", "dynamics_node"]
+MODULES = {**{name: name for name in OURS}, "composed_nodes": "composed"}
+THEIRS = {
+    "robot_state_publisher": ["robot_state_publisher"],
+    "rviz2": ["rviz2"],
+    "ros_gz_sim": ["create"],
+    "ros_gz_bridge": ["parameter_bridge"],
+    "controller_manager": ["spawner"],
+}
+# The shell ignores the signals by which launch ends all when one ends, until this one is done
+PROBE = """#!/bin/sh
+trap '' INT TERM
+exec "{python}" "{script}" "$0" "$@"
+"""
+SCRIPT = """
+import json, os, sys
+from pathlib import Path
+import rclpy
+from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
+executable, args = Path(sys.argv[1]).name, sys.argv[2:]
+made = os.environ["MADE"].split() if executable == "composed_nodes" else [executable]
+rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
+found = []
+for name in made if executable != "ros2" else []:
+    node = Node(name, automatically_declare_parameters_from_overrides=True)
+    found.append({
+        "executable": executable,
+        "name": node.get_fully_qualified_name(),
+        "parameters": {k: p.value for k, p in node.get_parameters_by_prefix("").items()},
+        "joint_states": node.resolve_topic_name("joint_states"),
+        "commands": node.resolve_topic_name("effort_controller/commands"),
+    })
+    node.destroy_node()
+rclpy.shutdown()
+said = {"executable": executable, "args": args, "nodes": found}
+Path(os.environ["PROBED"], f"{executable}.json").write_text(json.dumps(said, default=list))
+"""
+GZ_SIM = """
+import os
+from pathlib import Path
+from launch import LaunchDescription
+from launch.actions import DeclareLaunchArgument, OpaqueFunction
+def note(context):
+    Path(os.environ["PROBED"], "gz_args").write_text(context.launch_configurations["gz_args"])
+def generate_launch_description():
+    return LaunchDescription([DeclareLaunchArgument("gz_args"), OpaqueFunction(function=note)])
+"""
+LAUNCH = """
+import sys
+from launch import LaunchDescription, LaunchService
+from launch.actions import IncludeLaunchDescription
+from launch.launch_description_sources import PythonLaunchDescriptionSource
+path, *arguments = sys.argv[1:]
+given = [tuple(argument.split(":=", 1)) for argument in arguments]
+service = LaunchService()
+source = PythonLaunchDescriptionSource(path)
+service.include_launch_description(
+    LaunchDescription([IncludeLaunchDescription(source, launch_arguments=given)])
+)
+sys.exit(service.run())
+"""
+
+
+def package(prefix, name):
+    """Make a package known to the ament index and return its shared folder."""
+    index = prefix / "share" / "ament_index" / "resource_index" / "packages"
+    index.mkdir(parents=True, exist_ok=True)
+    (index / name).touch()
+    return prefix / "share" / name
+
+
+def executable(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+
+
+@pytest.fixture
+def prefix(tmp_path, monkeypatch):
+    """Return an installation in which the source tree is the package's shared folder."""
+    prefix = tmp_path / "prefix"
+    package(prefix, "robodyn_ros").symlink_to(ROOT)
+    paths = [str(prefix), *filter(None, os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep))]
+    monkeypatch.setenv("AMENT_PREFIX_PATH", os.pathsep.join([*paths, sys.prefix]))
+    monkeypatch.setenv("ROS_DOMAIN_ID", str(own_domain()))
+    monkeypatch.setenv("ROS_LOG_DIR", str(tmp_path / "log"))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))  # where launch writes its parameter files
+    monkeypatch.setenv(
+        "PYTHONPATH", os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    )
+    return prefix
+
+
+def run(*command, seconds=60):
+    """Run a command; return its exit code and all that it printed."""
+    done = subprocess.run(
+        [sys.executable, *map(str, command)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=seconds,
+    )
+    return done.returncode, done.stdout
+
+
+@pytest.fixture
+def launched(prefix, tmp_path, monkeypatch):
+    """Return a function that runs a launch file with arguments and tells what was started."""
+    script = tmp_path / "probe.py"
+    script.write_text(SCRIPT)
+    probe = PROBE.format(python=sys.executable, script=script)
+    for name in [*OURS, "composed_nodes"]:
+        executable(prefix / "lib" / "robodyn_ros" / name, probe)
+    for name, executables in THEIRS.items():
+        package(prefix, name)
+        for one in executables:
+            executable(prefix / "lib" / name / one, probe)
+    gz_sim = prefix / "share" / "ros_gz_sim" / "launch" / "gz_sim.launch.py"
+    gz_sim.parent.mkdir(parents=True)
+    gz_sim.write_text(GZ_SIM)
+    executable(tmp_path / "bin" / "ros2", probe)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=os.pathsep)
+    probed = tmp_path / "probed"
+    probed.mkdir()
+    monkeypatch.setenv("PROBED", str(probed))
+    monkeypatch.setenv("MADE", " ".join(OURS))
+
+    def launch(file, *arguments):
+        code, text = run("-c", LAUNCH, ROOT / "launch" / file, *arguments)
+        said = [json.loads(path.read_text()) for path in probed.glob("*.json")]
+        assert "Traceback" not in text, text
+        return {one["executable"]: one for one in said}, code, text
+
+    return launch
+
+
+def nodes_of(started):
+    """Return what our nodes found, by their full names."""
+    ours = [one["nodes"] for name, one in started.items() if name in MODULES]
+    return {node["name"]: node for nodes in ours for node in nodes}
+
+
+def parameters(nodes, name):
+    """Return values that differ between files and arguments."""
+    wanted = ("robot.name", "robot.urdf", "plant.kind", "effort", "motion")
+    found = nodes[name]["parameters"]
+    return {key: found[key] for key in wanted if key in found}
+
+
+def own_file(tmp_path):
+    """Return a user's parameter file in the form that is hardest to win against."""
+    path = tmp_path / "own.yaml"
+    path.write_text(
+        "/**:\n  ros__parameters: {robot.name: stanford}\n"
+        + "".join(
+            f"/**/{node}:\n  ros__parameters: {{robot.name: rx90, {more}}}\n"
+            for node, more in zip(OURS, ["plant.kind: elastic", "motion: hold", "effort: command"])
+        )
+    )
+    return path
+
+
+def test_the_demo_starts_three_nodes_with_its_file(launched):
+    started, code, text = launched("collision_demo.launch.py")
+    assert code == 0, text
+    assert set(started) == set(OURS)
+    nodes = nodes_of(started)
+    assert set(nodes) == {f"/{name}" for name in OURS}
+    assert parameters(nodes, "/simulator_node") == {"robot.name": "lwr_iii"}
+    assert parameters(nodes, "/controller_node") == {"robot.name": "lwr_iii", "motion": "demo"}
+    assert nodes["/simulator_node"]["parameters"]["pushes.names"]
+
+
+@pytest.mark.parametrize("composed", ["false", "true"])
+def test_arguments_of_the_demo_win_over_any_file(composed, launched, tmp_path):
+    started, _, _ = launched(
+        "collision_demo.launch.py",
+        f"composed:={composed}",
+        f"params:={own_file(tmp_path)}",
+        "robot:=kuka_lwr4",
+        "plant:=mujoco",
+        "namespace:=left",
+    )
+    assert set(started) == ({"composed_nodes"} if composed == "true" else set(OURS))
+    nodes = nodes_of(started)
+    assert set(nodes) == {f"/left/{name}" for name in OURS}
+    assert {node["parameters"]["robot.name"] for node in nodes.values()} == {"kuka_lwr4"}
+    assert nodes["/left/simulator_node"]["parameters"]["plant.kind"] == "mujoco"
+    assert {node["joint_states"] for node in nodes.values()} == {"/left/joint_states"}
+
+
+def test_what_is_not_given_to_the_demo_is_left_to_the_file(launched, tmp_path):
+    started, _, _ = launched("collision_demo.launch.py", f"params:={own_file(tmp_path)}")
+    nodes = nodes_of(started)
+    assert {node["parameters"]["robot.name"] for node in nodes.values()} == {"rx90"}
+    assert nodes["/simulator_node"]["parameters"]["plant.kind"] == "elastic"
+
+
+def test_a_urdf_for_the_demo_replaces_the_robot(launched):
+    urdf = ROOT / "urdf" / "stanford.urdf"
+    started, _, _ = launched("collision_demo.launch.py", f"urdf:={urdf}", "rviz:=true")
+    for node in nodes_of(started).values():
+        robot = {key: node["parameters"][f"robot.{key}"] for key in ("name", "urdf")}
+        assert robot == {"name": "", "urdf": str(urdf)}
+    (publisher,) = started["robot_state_publisher"]["nodes"]
+    assert load_urdf(publisher["parameters"]["robot_description"]).name == "stanford"
+
+
+@pytest.mark.parametrize("robot", ["", "kuka_lwr4"])
+def test_the_demo_shows_and_records(robot, launched):
+    given = [f"robot:={robot}", "rviz:=True", "record:=bag", "namespace:=left"]
+    started, _, _ = launched("collision_demo.launch.py", *given)
+    (publisher,) = started["robot_state_publisher"]["nodes"]
+    assert publisher["name"] == "/left/robot_state_publisher"
+    shown = load_urdf(publisher["parameters"]["robot_description"]).name
+    assert shown == (robot or "lwr_iii")  # that of the parameter file
+    config = started["rviz2"]["args"][started["rviz2"]["args"].index("--display-config") + 1]
+    assert os.path.samefile(config, ROOT / "rviz" / "robodyn.rviz")
+    assert started["ros2"]["args"][:4] == ["bag", "record", "--output", "bag"]
+
+
+def test_a_wrong_choice_is_refused(launched):
+    started, code, text = launched("collision_demo.launch.py", "plant:=wooden")
+    assert code == 1
+    assert "wooden" in text and "mujoco" in text
+    assert started == {}
+
+
+def test_the_detector_waits_for_a_description_unless_told(launched):
+    started, _, _ = launched("detector_only.launch.py")
+    nodes = nodes_of(started)
+    assert set(started) == {"dynamics_node"}
+    assert parameters(nodes, "/dynamics_node") == {}
+    assert nodes["/dynamics_node"]["parameters"]["use_sim_time"] is False
+    assert nodes["/dynamics_node"]["commands"] == "/effort_controller/commands"
+
+
+def test_the_detector_is_connected_as_told(launched, tmp_path):
+    started, _, _ = launched(
+        "detector_only.launch.py",
+        f"params:={own_file(tmp_path)}",
+        "robot:=kuka_lwr4",
+        "effort:=joint_states",
+        "joint_states:=/arm/states",
+        "commands:=torques",
+        "namespace:=left",
+        "use_sim_time:=true",
+    )
+    nodes = nodes_of(started)
+    assert parameters(nodes, "/left/dynamics_node") == {
+        "robot.name": "kuka_lwr4",
+        "effort": "joint_states",
+    }
+    assert nodes["/left/dynamics_node"]["parameters"]["use_sim_time"] is True
+    assert nodes["/left/dynamics_node"]["joint_states"] == "/arm/states"
+    assert nodes["/left/dynamics_node"]["commands"] == "/left/torques"
+
+
+def test_the_detector_knows_the_thresholds_of_the_built_in_arms(launched):
+    started, _, _ = launched("detector_only.launch.py", "robot:=kuka_lwr4")
+    found = nodes_of(started)["/dynamics_node"]["parameters"]
+    assert found["monitor.collision.base"] == [5.0, 5.0, 2.0, 2.0, 1.2, 2.0, 1.0]
+
+
+@pytest.mark.parametrize("robot", ["lwr_iii", "kuka_lwr4"])
+def test_gazebo_gets_the_arm_and_our_nodes_the_same_one(robot, launched):
+    pytest.importorskip("xacro", reason="xacro is not installed")
+    started, _, _ = launched("gazebo.launch.py", f"robot:={robot}", "gui:=false")
+    assert set(started) == {
+        *("controller_node", "dynamics_node"),
+        *("robot_state_publisher", "create", "parameter_bridge", "spawner"),
+    }
+    for node in nodes_of(started).values():
+        found = node["parameters"]
+        assert (found["robot.name"], found["robot.urdf"]) == ("", "")
+        assert (found["rate"], found["use_sim_time"]) == (1000.0, True)
+    spawned = started["spawner"]["args"][:3]
+    assert spawned == ["joint_state_broadcaster", "effort_controller", "--activate-as-group"]
+    (publisher,) = started["robot_state_publisher"]["nodes"]
+    text = publisher["parameters"]["robot_description"]
+    arm, plain = load_urdf(text), load_robot(robot)
+    assert arm.joint_names == plain.joint_names
+    assert (
+        arm.inertial_parameters().tolist()
+        == load_urdf(ROOT / "urdf" / f"{robot}.urdf").inertial_parameters().tolist()
+    )
+    assert not arm.rotor_inertia.any()  # Gazebo has none: the model must not have any either
+    assert not arm.coulomb.any()
+    assert text.count('<command_interface name="effort"') == plain.n
+    assert str(ROOT / "config" / "gazebo_controllers.yaml").rpartition("/")[2] in text
+
+
+def test_gazebo_can_run_without_a_window(launched, tmp_path):
+    pytest.importorskip("xacro", reason="xacro is not installed")
+    launched("gazebo.launch.py", "gui:=false", "world:=shapes.sdf", "motion:=demo")
+    assert (tmp_path / "probed" / "gz_args").read_text() == "-r -s shapes.sdf"
+
+
+def test_every_argument_is_described(prefix):
+    ask = """
+import sys
+from launch import launch_description_sources as sources
+for path in sys.argv[1:]:
+    loaded = sources.get_launch_description_from_python_launch_file(path)
+    for argument in loaded.get_launch_arguments():
+        print(path, argument.name, argument.description)
+"""
+    files = sorted((ROOT / "launch").glob("*.launch.py"))
+    try:
+        import xacro  # noqa: F401
+    except ImportError:
+        files = [path for path in files if path.name != "gazebo.launch.py"]
+    code, text = run("-c", ask, *files)
+    assert code == 0, text
+    described = [line.split(maxsplit=2) for line in text.splitlines()]
+    assert {line[0] for line in described} == set(map(str, files))
+    for _, name, description in described:
+        assert len(description.split()) >= 2 and "no description" not in description, name
+    of_demo = {line[1] for line in described if "collision_demo" in line[0]}
+    assert of_demo == {
+        *("robot", "urdf", "plant", "params", "namespace", "rviz", "record", "composed"),
+    }
+
+
+def test_the_demo_runs_under_launch_testing(prefix):
+    assert "robodyn_ros" in get_packages_with_prefixes()
+    for name, module in MODULES.items():
+        command = f'exec "{sys.executable}" -m robodyn_ros.nodes.{module} "$@"\n'
+        executable(prefix / "bin" / name, f"#!/bin/sh\n{command}")
+        shim = prefix / "lib" / "robodyn_ros" / name
+        shim.parent.mkdir(parents=True, exist_ok=True)
+        shim.symlink_to(ROOT / "robodyn_ros" / "nodes" / "shims" / name)
+    test = ROOT / "test" / "launch" / "demo_case.py"
+    code, text = run("-m", "launch_testing.launch_test", test, seconds=240)
+    assert code == 0, text
+    assert "OK" in text
