@@ -1,6 +1,5 @@
 """Real nodes in a test: each test has its own ROS domain, on this machine only."""
 
-import itertools
 import os
 from contextlib import contextmanager
 
@@ -12,15 +11,9 @@ rclpy = pytest.importorskip("rclpy", reason="ROS 2 is not installed: pip install
 from rclpy.node import Node  # noqa: E402
 from rclpy.parameter import Parameter  # noqa: E402
 from rclpy.signals import SignalHandlerOptions  # noqa: E402
+from source_tree import own_domain  # noqa: E402
 
 from robodyn_ros.nodes.runtime import make_executor, shut_down, spin  # noqa: E402
-
-_count = itertools.count()
-
-
-def own_domain():
-    """A domain that no other test, worker or checkout is likely to use: 1 to 101 are safe."""
-    return 1 + (os.getpid() * 7 + next(_count)) % 101
 
 
 class Bench:

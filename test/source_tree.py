@@ -1,5 +1,6 @@
 """The files of this repository as a user gets them, for the tests of the repository itself."""
 
+import itertools
 import os
 import subprocess
 from pathlib import Path
@@ -20,3 +21,11 @@ def source_files() -> list[Path]:
     else:
         paths = (path.relative_to(ROOT) for path in ROOT.rglob("*"))
     return sorted(p for p in paths if (ROOT / p).is_file() and not MADE & set(p.parts))
+
+
+_count = itertools.count()
+
+
+def own_domain():
+    """A ROS domain that no other test, worker or checkout is likely to use: 1 to 101 are safe."""
+    return 1 + (os.getpid() * 7 + next(_count)) % 101

@@ -4,10 +4,13 @@ import os
 import re
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from source_tree import ROOT
+from source_tree import ROOT, own_domain
+
+from robodyn_ros.resources import share_path
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```(\w+)\n(.*?)```", README, re.DOTALL)
@@ -42,10 +45,45 @@ def test_python_examples_run(text):
     assert run(sys.executable, "-c", text).strip()
 
 
+LOOKS = ("robodyn topics", "robodyn echo", "robodyn param")  # at nodes that run already
+
+
 @pytest.mark.parametrize("command", [c for c in COMMANDS if c.startswith("robodyn")])
-def test_commands_run(command):
+def test_commands_run(command, running_demo, monkeypatch, tmp_path):
     words = command.split()
+    if command.startswith("robodyn demo"):
+        pytest.importorskip("rclpy", reason="ROS 2 is not installed")
+        monkeypatch.setenv("ROS_DOMAIN_ID", str(own_domain()))
+        words += ["--picture", str(tmp_path / "demo.png")]
+    elif command.startswith(LOOKS):
+        monkeypatch.setenv("ROS_DOMAIN_ID", running_demo())
     assert run(sys.executable, "-m", "robodyn_ros.cli", *words[1:]).strip()
+
+
+@pytest.fixture(scope="module")
+def running_demo():
+    """Starts the demo's nodes when first asked to; the domain in which they run."""
+    rooms = ExitStack()
+    domain = []
+
+    def start():
+        pytest.importorskip("rclpy", reason="ROS 2 is not installed")
+        from robodyn_ros.nodes.demo import Demo, Onlooker, running
+        from robodyn_ros.nodes.runtime import spin
+        from robodyn_ros.nodes.terminal import looking
+
+        if not domain:
+            domain.append(str(own_domain()))
+            os.environ["ROS_DOMAIN_ID"] = domain[0]
+            rooms.enter_context(running(Demo(share_path("config", "demo.yaml"), 0.0, True)))
+            with looking() as (node, executor):
+                seen = Onlooker(node)
+                spin(executor, lambda: bool(seen.t), 90.0)
+            assert seen.t, "the nodes did not start"
+        return domain[0]
+
+    yield start
+    rooms.close()
 
 
 @pytest.mark.parametrize("command", [c for c in COMMANDS if c.startswith("make")])
@@ -59,9 +97,19 @@ def test_no_command_is_left_out():
     assert all(command.startswith(("robodyn ", "make ")) for command in COMMANDS)
 
 
-def test_the_demo_does_what_the_makefile_says():
-    demo = run("make", "--dry-run", "demo").strip().splitlines()[-1]
-    assert demo.split()[:2] == [".venv/bin/robodyn", "tour"]
+def test_the_demo_does_what_the_makefile_says(monkeypatch, tmp_path):
+    planned = run("make", "--dry-run", "demo", "ARGS=--headless").strip().splitlines()[-1]
+    assert planned.split() == [".venv/bin/robodyn", "demo", "--headless"]
+    pytest.importorskip("rclpy", reason="ROS 2 is not installed")
+    monkeypatch.setenv("ROS_DOMAIN_ID", str(own_domain()))
+    picture = tmp_path / "demo.png"
+    options = ["--headless", "--composed", "--duration", "20", "--picture", str(picture)]
+    out = run(sys.executable, "-m", "robodyn_ros.cli", "demo", *options)
+    assert "4 pushes found, none invented, the arm resumed" in out
+    assert picture.stat().st_size > 20_000
+
+
+def test_the_tour_shows_what_is_computed():
     out = run(sys.executable, "-m", "robodyn_ros.cli", "tour")
     assert "inverse dynamics" in out and "N + 2 sweeps" in out
 

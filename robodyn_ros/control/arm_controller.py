@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from enum import Enum
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,13 +20,12 @@ from ..dynamics.motion import Motion
 from ..dynamics.newton_euler import gravity_torque
 from ..errors import ArgumentError, RobodynError
 from ..model.robot import RobotModel
-from .arm_settings import ArmSettings, law_of, reaction_of
-from .controller import PERIOD, Array, Controller, JointState, sample
-from .limits import Limiter, TorqueLimits
-from .reactions import Reaction, Stop
+from .arm_parts import ArmParts
+from .arm_settings import ArmSettings
+from .controller import PERIOD, Array, JointState, sample
+from .reactions import Reaction
 from .reference import Path, Reference
 from .sample_watch import SampleWatch
-from .yielding import YieldingController
 
 BACK = 1.0  # [s], a time that goes back by more means that time began anew
 FALLING = 0.1  # [rad/s or m/s]: an arm that is found faster than that is braked first
@@ -46,18 +44,6 @@ class Mode(Enum):
 
 
 FOLLOWING = (Mode.HOLDING, Mode.TRACKING, Mode.RESUMING)  # these follow the reference
-
-
-class _Parts(NamedTuple):
-    """What works with one set of settings. All laws in it share one limiter."""
-
-    settings: ArmSettings
-    law: Controller
-    reaction: Reaction | None
-    stop: Stop
-    idle: YieldingController
-    # If settings lower the torque limits, the torque comes down to them no faster than this:
-    rate_limiter: Limiter
 
 
 class ArmController:
@@ -104,14 +90,13 @@ class ArmController:
 
     @property
     def reference(self) -> Motion:
-        """Where the arm is to be; while it yields, where it is."""
-        following = self.mode in FOLLOWING or self._state is None
-        return self._reference.motion if following else self._giving_in.reference
+        """Where the arm is to be; while it yields, where it is. Copies."""
+        return Motion(*(x.copy() for x in self._wanted))
 
     @property
     def error(self) -> Array:
         """(n,): from where the arm is to where it is to be [rad or m]."""
-        return self._nothing if self._state is None else self.reference.q - self._state.q
+        return np.zeros(self.model.n) if self._state is None else self._wanted.q - self._state.q
 
     @property
     def moving(self) -> bool:
@@ -124,6 +109,11 @@ class ArmController:
     def at_rest(self) -> bool:
         """After `ramp_down`: whether the arm has come to rest and all torque is gone."""
         return self._off and self._idle and not self._parts.rate_limiter.tau.any()
+
+    @property
+    def _wanted(self) -> Motion:
+        following = self.mode in FOLLOWING or self._state is None
+        return self._reference.motion if following else self._giving_in.reference
 
     @property
     def _patience(self) -> float:
@@ -256,19 +246,11 @@ class ArmController:
 
     # ---------------------------------------------------------------- settings
 
-    def prepare(self, settings: ArmSettings) -> _Parts:
+    def prepare(self, settings: ArmSettings) -> ArmParts:
         """Laws and reactions for new settings, or an error; nothing changes yet."""
-        law = law_of(self.model, settings)
-        return _Parts(
-            settings,
-            law,
-            reaction_of(law, settings),
-            Stop(law, settings.braking),
-            YieldingController.beside(law, damping=settings.damping),
-            Limiter(self.model, TorqueLimits(np.inf, law.limits.tau_rate_max)),
-        )
+        return ArmParts.of(self.model, settings)
 
-    def apply(self, parts: _Parts) -> None:
+    def apply(self, parts: ArmParts) -> None:
         """Take over what was prepared, between two samples: nothing jumps."""
         old, self._parts = self._parts, parts
         reacting = self._giving_in is old.reaction

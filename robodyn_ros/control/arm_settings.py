@@ -1,25 +1,10 @@
-"""How an arm is controlled: the parameter set of an `ArmController`, and what is made of it."""
+"""ArmSettings: how an arm is controlled, the parameter set of an `ArmController`."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-from ..dynamics.call import per_joint
-from ..dynamics.inertia import mass_matrix
-from ..model.robot import RobotModel
 from ..settings import check, setting
-from .computed_torque import ComputedTorqueController
-from .controller import Controller
-from .friction import FrictionFeedForward
-from .limits import TorqueLimits
-from .passivity import PassivityController
-from .pd_gravity import PdGravityController
-from .pid import INTEGRAL, PidController
-from .reactions import Admittance, Float, Reaction, Reflex, Stop
 
 
 @dataclass(frozen=True)
@@ -83,49 +68,3 @@ class ArmSettings:
 
     def __post_init__(self) -> None:
         check(self)
-
-
-class _PidFromHere(PidController):
-    """A PID whose integral begins with the torque that is given already: the arm does not sag."""
-
-    def reset(self, tau: npt.ArrayLike | None = None) -> None:
-        super().reset(tau)
-        if tau is not None:
-            self._own[int(INTEGRAL)] = self.tau
-
-
-def limits_of(model: RobotModel, settings: ArmSettings) -> TorqueLimits:
-    """What the motors may be asked for."""
-    rate = per_joint(model, "tau_rate_max", settings.tau_rate_max)
-    return TorqueLimits(settings.torque_share * model.tau_max, rate)
-
-
-def law_of(model: RobotModel, settings: ArmSettings) -> Controller:
-    """The law that tracks, within the limits."""
-    w = per_joint(model, "frequency", settings.frequency)
-    options: dict[str, Any] = {"limits": limits_of(model, settings)}
-    if settings.friction:
-        options["compensation"] = FrictionFeedForward(model)
-    if settings.controller == "passivity":
-        return PassivityController.with_frequency(model, w, **options)
-    if settings.controller == "computed_torque":
-        return ComputedTorqueController.with_frequency(model, w, **options)
-    inertia = np.diag(mass_matrix(model, np.zeros(model.n)))
-    if settings.controller == "pd_gravity":
-        return PdGravityController(model, w**2 * inertia, 2.0 * w * inertia, **options)
-    return _PidFromHere.with_triple_pole(model, w, **options)
-
-
-def reaction_of(law: Controller, settings: ArmSettings) -> Reaction | None:
-    """What a touch leads to; None: nothing."""
-    if settings.reaction == "none":
-        return None
-    if settings.reaction == "stop":
-        return Stop(law, settings.braking)
-    if settings.reaction == "float":
-        return Float(law, settings.damping)
-    if settings.reaction == "reflex":
-        gain = per_joint(law.model, "reflex_gain", settings.reflex_gain)
-        return Reflex(law, gain, settings.damping)
-    gain = per_joint(law.model, "admittance_gain", settings.admittance_gain)
-    return Admittance(law, gain, settings.admittance_damping, settings.braking)

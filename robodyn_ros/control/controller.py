@@ -46,7 +46,8 @@ class Controller(ABC):
     calls that do not say otherwise. compensation: added to the law's torque.
 
     To go from one law to another while the arm moves, let the new one begin where the old one
-    ended, `new.reset(old.tau)`: the rate limit then sees to it that nothing jumps.
+    ended, `new.reset(old.tau)`: an integral then takes up the difference, and without one the
+    rate limit sees to it that nothing jumps.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class Controller(ABC):
         self.compensation = compensation
         self._limiter = Limiter(model, limits)
         self._wanted = np.zeros(model.n)
+        self._taking_over = False  # the next torque is the first after one that `reset` was told
 
     @property
     def limits(self) -> TorqueLimits:
@@ -100,20 +102,38 @@ class Controller(ABC):
                 self._refuse()
         if self.compensation is not None:
             self.compensation.add(state, reference, self._limiter.tau, self._wanted, step)
+        if self._taking_over:
+            self._take_over()
         if not self._limiter.apply(self._wanted, step):
             self._checked(state, reference)
             self._refuse()
         return self._limiter.tau
 
     def reset(self, tau: npt.ArrayLike | None = None) -> None:
-        """Forget integrals and the last torque; begin at `tau`, else free of the rate limit."""
+        """Forget integrals and the last torque; begin at `tau`, else free of the rate limit.
+
+        An integral starts so that the next torque is `tau`, as far as that can be.
+        """
         self._limiter.reset(None if tau is None else sample(self.model, "tau", tau))
+        self._taking_over = tau is not None
         if self.compensation is not None:
             self.compensation.reset()
 
     @abstractmethod
     def _law(self, state: Any, reference: Any, dt: float) -> int:
         """Write the law's torque to `self._wanted`; not 0, and nothing kept, if it cannot be."""
+
+    def _take_over(self) -> None:
+        """Let the first torque be the last one, if the law has a way to keep that up."""
+        limit = self.limits.tau_max
+        missing = np.clip(self._limiter.tau, -limit, limit) - self._wanted
+        if np.isfinite(missing).all():
+            self._taking_over = False
+            self._wanted += self._taken_up(missing)
+
+    def _taken_up(self, missing: Array) -> Array:
+        """(n,): as much of a missing torque as the law's integral, if it has one, takes up."""
+        return np.zeros_like(missing)
 
     def _checked(self, state: Any, reference: Any) -> tuple[JointState, Any]:
         """Both in the form that kernels read, or the error that says what is wrong with them."""

@@ -21,8 +21,10 @@ TAU_MAX, RATE_MAX, TAU, EXCESS, BEGUN = U(0), U(1), U(2), U(3), U(4)
 
 @kernel("int64(float64[:, ::1], float64[::1], float64)")
 def _limit(own, wanted, dt):
-    """Bring TAU as near to `wanted` as the limits allow. Nothing changes if that is not finite."""
-    n = U(wanted.size)
+    """Bring TAU as near to `wanted` as the limits allow; nothing changes if that is no torque."""
+    n = U(own.shape[1])
+    if wanted.size != n:
+        return 1
     bad = 0.0
     for k in range(n):
         bad += 0.0 * wanted[k]
@@ -82,7 +84,9 @@ class Limiter:
         self.excess = self._own[int(EXCESS)]  # what was asked for beyond it: of that sign or 0
 
     def apply(self, wanted: Array, dt: float) -> bool:
-        """Give what may be given of `wanted` dt [s] after the last torque; False: not finite."""
+        """Give what may be given of `wanted` dt [s] after the last torque; False if it is
+        not finite or of another robot.
+        """
         return _limit(self._own, wanted, dt) == 0
 
     def reset(self, tau: Array | None = None) -> None:

@@ -104,9 +104,16 @@ class PidController(Controller):
         return self._own[int(INTEGRAL)].copy()
 
     def reset(self, tau: npt.ArrayLike | None = None) -> None:
-        """Forget integrals and the last torque; begin at `tau`, else free of the rate limit."""
+        """Forget the integral and the last torque. With `tau`, joints with a ki go on from there:
+        the first torque is `tau`, and the arm does not sag.
+        """
         super().reset(tau)
         self._own[int(INTEGRAL)] = 0.0
+
+    def _taken_up(self, missing: Array) -> Array:
+        share = np.where(self.ki > 0.0, missing, 0.0)  # without ki it would stay for ever
+        self._own[int(INTEGRAL)] += share
+        return share
 
     def _law(self, state: Any, reference: Any, dt: float) -> int:
         return _pid(

@@ -23,7 +23,7 @@ from ..dynamics.motion import Motion
 from ..dynamics.vector import kernel
 from ..errors import ArgumentError
 from ..model.block import U
-from .controller import Array, Controller, gains_of
+from .controller import Array, Controller, gains_of, sample
 from .yielding import Push, YieldingController
 
 REST_SPEED = 0.02  # [rad/s or m/s]
@@ -44,10 +44,18 @@ def _fastest(qd):
 
 @kernel("float64(float64[:, ::1], float64[::1], float64[::1], float64, float64)")
 def _retract(own, q, r, damping, dt):
-    """Take QD on by dt; comes back with its largest speed."""
+    """Take QD on by dt; comes back with its largest speed, or NaN and nothing done if q and r are
+    not n finite numbers each.
+    """
+    n, qd, bad = U(own.shape[1]), own[QD], 0.0
+    if q.size != n or r.size != n:
+        return np.nan
+    for j in range(n):
+        bad += 0.0 * q[j] + 0.0 * r[j]
+    if bad != 0.0:
+        return np.nan
     fade = math.exp(-damping * dt)
-    qd = own[QD]
-    for j in range(U(q.size)):
+    for j in range(n):
         qd[j] = fade * qd[j] + (1.0 - fade) / damping * own[LIGHTNESS, j] * r[j]
         slowest = 0.0 if q[j] <= own[Q_MIN, j] else -own[SPEED, j]
         fastest = 0.0 if q[j] >= own[Q_MAX, j] else own[SPEED, j]
@@ -194,7 +202,13 @@ class Admittance(_Yielding):
     def _push(self, state: Any, r: Array | None, dt: float) -> Push | None:
         nothing = self.yielding.alone.r
         push = nothing if r is None else r
-        speed = _retract(self._own, state.q, push, self.damping, dt)
+        try:
+            speed = _retract(self._own, state.q, push, self.damping, dt)
+        except TypeError:
+            speed = math.nan
+        if math.isnan(speed):  # lists and the like, or the error that names what is wrong
+            q, push = sample(self.law.model, "q", state.q), sample(self.law.model, "r", push)
+            speed = _retract(self._own, q, push, self.damping, dt)
         if r is None and speed < REST_SPEED:
             return None
         return Push(nothing, self._own[int(QD)])

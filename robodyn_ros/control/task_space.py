@@ -202,9 +202,19 @@ class TaskSpacePid(_PoseController):
         return self._six[int(INTEGRAL)].copy()
 
     def reset(self, tau: npt.ArrayLike | None = None) -> None:
-        """Forget integrals and the last torque; begin at `tau`, else free of the rate limit."""
+        """Forget the integral and the last torque. With `tau`, the first torque comes as near to
+        it as a force at the hand can bring it, in the directions that have a ki.
+        """
         super().reset(tau)
         self._six[int(INTEGRAL)] = 0.0
+
+    def _taken_up(self, missing: Array) -> Array:
+        rows = np.flatnonzero(self._six[int(KI), : self._rows] > 0.0)
+        J = self._J.reshape(6, -1)[rows]
+        # Directions that are nearly singular would ask for endless forces
+        force = np.linalg.pinv(J.T, rcond=DEXTERITY_MIN) @ missing
+        self._six[int(INTEGRAL), rows] += force
+        return np.asarray(J.T @ force)
 
     def _law(self, state: Any, reference: Any, dt: float) -> int:
         return task_pid(

@@ -13,7 +13,7 @@ from ..errors import ArgumentError
 from ..model.robot import RobotModel
 from .piecewise import PiecewisePolynomial
 from .profiles import RAMPED, Profile, fastest_profile
-from .trajectory import Array, MotionLimits, names_of, postures
+from .trajectory import Array, MotionLimits, check_range, names_of, postures
 
 
 class JointMove(PiecewisePolynomial):
@@ -61,10 +61,12 @@ def joint_move(
     'smooth_trapezoid'. A linear move starts and stops with infinite acceleration; cubic,
     bang-bang and trapezoid with infinite jerk: such a limit is refused with them.
     Limits [1/s, 1/s^2, 1/s^3] are one number or one per joint; velocities come from the model if
-    they are not given. A longer duration [s] slows the whole move down.
+    they are not given, and an end outside its joint limits is refused. A longer duration [s] slows
+    the whole move down.
     """
     names = names_of(np.size(start), model)
     q0, q1 = postures("start", start, names, 1), postures("end", end, names, 1)
+    check_range("end", q1, model, q0)
     limits = MotionLimits.of(len(names), qd_max, qdd_max, qddd_max, model)
     r = fastest_profile(profile, q1 - q0, limits)
     times = r.minimum_times(q1 - q0, limits)

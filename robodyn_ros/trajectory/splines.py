@@ -17,7 +17,15 @@ import numpy.typing as npt
 from ..errors import ArgumentError
 from ..model.robot import RobotModel
 from .piecewise import PiecewisePolynomial, derivative_row, hermite, hermite_matrix
-from .trajectory import Array, MotionLimits, names_of, postures, times_of
+from .trajectory import (
+    ROUNDING,
+    Array,
+    MotionLimits,
+    check_range,
+    names_of,
+    postures,
+    times_of,
+)
 
 ORDERS = {"cubic": 2, "quintic": 3}  # r
 TOUCHED = 1e-9  # how closely a limit is met
@@ -44,7 +52,8 @@ def spline(
     times (m,) [s] begin with 0; with limits, they are checked. Without times, these are chosen
     so that the velocity and acceleration limits hold and one is touched; how they are shared
     between the pieces is the result of a local search, near the fastest. A cubic has no say in its
-    accelerations at the ends. Velocity limits come from the model if they are not given.
+    accelerations at the ends. Velocity limits come from the model if they are not given; points
+    outside its joint limits are refused, and a way that leaves them in between.
     """
     if order not in ORDERS:
         raise ArgumentError(f"order must be 'cubic' or 'quintic', got {order!r}")
@@ -61,9 +70,14 @@ def spline(
     }
     ends = np.reshape([_for_all(*item, names) for item in given.items()], (2, 2, -1))
     ends = ends[:, : ORDERS[order] - 1]
+    check_range("points", q, model, q[0])
     if times is None:
-        return _with_free_times(q, ends, limits)
-    return _checked(_through(q, _times(times, q.shape[0]), ends), limits)
+        path = _with_free_times(q, ends, limits)
+    else:
+        path = _checked(_through(q, _times(times, q.shape[0]), ends), limits)
+    if model is not None:
+        _check_between(path, model, q)
+    return path
 
 
 def _for_all(name: str, value: npt.ArrayLike, names: tuple[str, ...]) -> Array:
@@ -92,6 +106,26 @@ def _checked(path: PiecewisePolynomial, limits: MotionLimits) -> PiecewisePolyno
                 f"is {bound[j]:g}: stretch the times, or leave them out to have them chosen"
             )
     return path
+
+
+def _check_between(path: PiecewisePolynomial, model: RobotModel, q: Array) -> None:
+    """Raise where the way overshoots the joint limits between points that are within them."""
+    low, high = np.minimum(model.q_min, q[0]), np.maximum(model.q_max, q[0])
+    bounded = np.flatnonzero(np.isfinite(low) & np.isfinite(high))
+    if not bounded.size:
+        return
+    middle, reach = 0.5 * (low + high)[bounded], 0.5 * (high - low)[bounded]
+    around = path.coefficients[:, bounded].copy()
+    around[:, :, 0] -= middle
+    beyond = PiecewisePolynomial(path.breaks, around).peaks(0) - reach
+    k, i = (int(x) for x in np.unravel_index(np.argmax(beyond), beyond.shape))
+    if beyond[k, i] > ROUNDING:
+        j = bounded[i]
+        raise ArgumentError(
+            f"between points {k} and {k + 1} joint '{model.joint_names[j]}' leaves its limits "
+            f"{model.q_min[j]:.6g} to {model.q_max[j]:.6g} by {beyond[k, i]:.3g}: put a point in "
+            "between, or points farther inside"
+        )
 
 
 def _through(q: Array, t: Array, ends: Array) -> PiecewisePolynomial:

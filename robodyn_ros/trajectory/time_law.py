@@ -43,6 +43,7 @@ TANGENTS = np.array([0.25, 0.5, 0.7, 0.85, 0.93, 0.98, 1.0, 1.02, 1.07, 1.15, 1.
 NEARLY = 0.02  # limits with less than this left take part in a program from its start
 BROKEN = 1e-5  # limits overrun by more than this join it
 PIECES, GAUSS = 16, 5  # of u(t) per knot interval; places of the quadrature in each
+STEADY_PIECES = 500
 BESIDE = 1e-9  # of a break: on its one side, on its other
 MASSLESS = 1e60
 
@@ -118,8 +119,10 @@ def steady_duration(dynamics: PathDynamics, limits: Limits) -> float:
 
 
 def steady_law(duration: float) -> PiecewisePolynomial:
-    """u(t) from 0 to 1 with constant du/dt."""
-    return PiecewisePolynomial([0.0, duration], [[[0.0, 1.0 / duration]]])
+    """u(t) from 0 to 1 with constant du/dt, in pieces: see `ScaledTrajectory`."""
+    u = np.linspace(0.0, 1.0, STEADY_PIECES + 1)
+    rate = np.full(STEADY_PIECES, 1.0 / duration)
+    return PiecewisePolynomial(duration * u, np.stack([u[:-1], rate], axis=1)[:, None])
 
 
 def fastest_law(

@@ -16,6 +16,8 @@ from ..model.robot import RobotModel
 
 Array = npt.NDArray[np.float64]
 
+ROUNDING = 1e-9  # [rad or m], by which a posture at a joint limit may be beyond it
+
 
 class Trajectory(ABC):
     """A motion of `n` joints from time 0 to `duration` [s].
@@ -33,6 +35,8 @@ class Trajectory(ABC):
 
     def at(self, t: float | npt.ArrayLike) -> Motion:
         """Position and derivatives at the time t [s]: (n,) each, or (T, n) for times (T,)."""
+        if isinstance(t, float) and 0.0 <= t <= self.duration:  # one instant at full speed
+            return Motion(*(x[0] for x in self._during(np.array([t]))))
         times = times_of(t)
         during = np.clip(times, 0.0, self.duration)
         motion = self._during(during.reshape(-1))
@@ -106,6 +110,26 @@ def _for_each_joint(name: str, value: npt.ArrayLike | None, n: int) -> Array:
         return np.array(np.broadcast_to(given, (n,)))
     except (TypeError, ValueError):
         raise ArgumentError(f"{name} must be one number or {n}, got {value!r}") from None
+
+
+def check_range(name: str, q: Array, model: RobotModel | None, start: Array | None = None) -> None:
+    """Raise if postures (n,) or (m, n) [rad or m] are outside the model's joint limits.
+
+    An arm that starts outside may come back: then a limit is where it starts.
+    """
+    if model is None:
+        return
+    low = model.q_min if start is None else np.minimum(model.q_min, start)
+    high = model.q_max if start is None else np.maximum(model.q_max, start)
+    rows = np.atleast_2d(q)
+    beyond = np.maximum(low - rows, rows - high)
+    row, j = (int(i) for i in np.unravel_index(np.argmax(beyond), beyond.shape))
+    if beyond[row, j] > ROUNDING:
+        where = f" in row {row}" if q.ndim == 2 else ""
+        raise ArgumentError(
+            f"{name} of joint '{model.joint_names[j]}'{where} is {rows[row, j]:.6g}, outside its "
+            f"limits {model.q_min[j]:.6g} to {model.q_max[j]:.6g}"
+        )
 
 
 def names_of(n: int, model: RobotModel | None = None) -> tuple[str, ...]:

@@ -138,7 +138,7 @@ def test_parameters_change_while_running_and_bad_ones_are_refused(there):
         ({"monitor__gain": float("nan")}, "finite"),
         ({"monitor__contact__base": 9.0}, "below its contact"),
         ({"monitor__masked": ["elbow"]}, "elbow"),
-        ({"monitor__friction": 3}, "BOOL"),
+        ({"monitor__friction": 3}, "type"),
         ({"effort": "joint_states"}, "read-only"),
     ):
         result = there.set(node, **bad)
