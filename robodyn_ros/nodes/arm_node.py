@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
@@ -12,30 +11,11 @@ from rclpy.node import Node
 from std_msgs.msg import String
 
 from ..errors import RobodynError
-from ..model.load import load_robot
 from ..model.robot import RobotModel
-from ..settings import check, setting
+from .node_settings import RobotSettings
 from .parameters import Parameters
-from .runtime import LATCHED, Inlet, Outlet
-
-
-@dataclass(frozen=True)
-class RobotSettings:
-    """Which robot it is; with neither name nor file, the robot_description topic tells."""
-
-    name: str = setting("", "a built-in arm, e.g. lwr_iii", fixed=True)
-    urdf: str = setting("", "path of a URDF", fixed=True)
-    root: str = setting("", "link to take as the fixed base; empty: the URDF's root", fixed=True)
-    tip: str = setting("", "link at which the arm ends; empty: all of it", fixed=True)
-    lock: tuple[str, ...] = setting((), "joints to hold at 0, as those of fingers", fixed=True)
-
-    def __post_init__(self) -> None:
-        check(self)
-
-    def load(self, description: str) -> RobotModel:
-        """The model by name, from the file or from this description."""
-        source = self.name or self.urdf or description
-        return load_robot(source, self.root or None, self.tip or None, list(self.lock) or None)
+from .runtime import LATCHED
+from .topics import Inlet, Outlet
 
 
 class ArmNode(Node):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,57 +13,18 @@ from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory
 
 from ..control.arm_controller import ArmController, Mode
-from ..control.arm_settings import ArmSettings
 from ..errors import RobodynError
 from ..model.robot import RobotModel
-from ..settings import check, group, setting
 from ..trajectory.lists import from_points
-from .arm_node import ArmNode, RobotSettings
+from .arm_node import ArmNode
 from .intake import Intake, Sample
+from .node_settings import ControllerSettings
 from .pace import Pace
 from .rounds import Rounds
 from .runtime import LATCHED, STATE_IN, STATE_OUT, EffortMessage, JointStateMessage, run
 
 SAME = 1e-6  # [s]: stamps that went through text
 TOUCHED = {"contact": ("CONTACT", "COLLISION"), "collision": ("COLLISION",)}
-
-
-@dataclass(frozen=True)
-class ControllerSettings:
-    """Parameters of controller_node."""
-
-    robot: RobotSettings = group(RobotSettings)
-    rate: float = setting(
-        500.0, "of joint states; for what counts as late", "Hz", low=1.0, high=1e4, fixed=True
-    )
-    stamps: str = setting(
-        "header",
-        "time of a sample: its stamp or its receipt",
-        choices=("header", "receipt"),
-        fixed=True,
-    )
-    motion: str = setting(
-        "hold", "without a trajectory: hold the pose, or go round", choices=("hold", "demo")
-    )
-    demo_speed: float = setting(
-        0.3, "share of the joints' speeds in the demo motion", low=0.01, high=1.0
-    )
-    react_to: str = setting(
-        "collision", "the detector's level to react to", choices=("contact", "collision")
-    )
-    detector_timeout: float = setting(
-        0.0, "without a word of the detector for so long, a safe hold; 0: never", "s", low=0.0
-    )
-    lockstep: bool = setting(
-        False,
-        "answer a joint state only after the detector's word about it: nothing is left to chance "
-        "then, but a heartbeat of 0 is needed there; for a free-running plant",
-        fixed=True,
-    )
-    arm: ArmSettings = group(ArmSettings)
-
-    def __post_init__(self) -> None:
-        check(self)
 
 
 class ControllerNode(ArmNode):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from math import hypot
 from typing import Any
 
@@ -16,12 +15,12 @@ from std_srvs.srv import Trigger
 from visualization_msgs.msg import MarkerArray
 
 from ..detection.detector import Level
-from ..detection.monitor import ContactMonitor, MonitorSettings, Report
+from ..detection.monitor import ContactMonitor, Report
 from ..model.robot import RobotModel
-from ..settings import check, group, setting
-from .arm_node import ArmNode, RobotSettings
+from .arm_node import ArmNode
 from .intake import Intake
 from .markers import force_arrow
+from .node_settings import DynamicsSettings
 from .pace import Pace
 from .runtime import LATCHED, STATE_IN, STATE_OUT, JointStateMessage, run, set_stamp
 
@@ -34,29 +33,6 @@ LEVELS = {
     Level.COLLISION: DiagnosticStatus.ERROR,
     Level.UNKNOWN: DiagnosticStatus.STALE,
 }
-
-
-@dataclass(frozen=True)
-class DynamicsSettings:
-    """Parameters of dynamics_node."""
-
-    robot: RobotSettings = group(RobotSettings)
-    rate: float = setting(
-        500.0, "of joint states; for what counts as late", "Hz", low=1.0, high=1e4
-    )
-    effort: str = setting(
-        "command", "where the torque comes from", choices=("command", "joint_states"), fixed=True
-    )
-    stamps: str = setting(
-        "header", "time of a sample: its stamp or its receipt", choices=("header", "receipt")
-    )
-    heartbeat: float = setting(
-        0.01, "the state is published at every change and at least so often", "s", low=0.0
-    )
-    monitor: MonitorSettings = group(MonitorSettings)
-
-    def __post_init__(self) -> None:
-        check(self)
 
 
 class DynamicsNode(ArmNode):

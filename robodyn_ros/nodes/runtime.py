@@ -16,6 +16,7 @@ import numpy as np
 import rclpy
 from builtin_interfaces.msg import Time
 from rclpy.clock import Clock, ClockType
+from rclpy.exceptions import ParameterException
 from rclpy.executors import Executor, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
@@ -59,7 +60,11 @@ def run(
     if "HOME" not in os.environ:
         os.environ.setdefault("ROS_LOG_DIR", os.path.join(os.getcwd(), "log"))
     # rclpy's own handlers race with publishing: the context is gone while callbacks still run
-    rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
+    try:
+        rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
+    except RuntimeError as error:  # a parameter file that cannot be read, say
+        print(f"error: {error}", file=sys.stderr)
+        return 1
     signals: list[int] = []
     previous = {
         number: signal.signal(number, lambda received, _: signals.append(received))
@@ -77,7 +82,7 @@ def run(
             getattr(node, "begin_stop", lambda: None)()
         spin(executor, until=lambda: all(ended(node) for node in nodes), longest=GRACE)
         return max((getattr(node, "exit_code", 0) for node in nodes), default=0)
-    except RobodynError as error:
+    except (RobodynError, ParameterException) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     finally:
@@ -135,53 +140,6 @@ def shut_down(executor: Executor, nodes: Sequence[Node]) -> None:
     rclpy.try_shutdown()
 
 
-class Outlet:
-    """A publisher that says nothing while nobody listens, and calls who is in the same process."""
-
-    def __init__(self, node: Node, kind: Any, topic: str, qos: QoSProfile) -> None:
-        self.publisher = node.create_publisher(kind, topic, qos)
-        self.latched = qos.durability == DurabilityPolicy.TRANSIENT_LOCAL
-        self.near: list[Callable[[Any], None]] = []  # callbacks in this process
-        self.heard = self.latched  # whether others listen
-
-    def publish(self, message: Any) -> None:
-        """To those in this process at once, to all others by the middleware."""
-        for callback in self.near:
-            callback(message)
-        if self.heard:
-            self.publisher.publish(message)
-
-    @property
-    def wanted(self) -> bool:
-        """Whether anybody listens."""
-        return self.heard or bool(self.near)
-
-    def look(self) -> None:
-        """Find out whether others listen."""
-        self.heard = self.latched or self.publisher.get_subscription_count() > 0
-
-
-class Inlet:
-    """A subscription, or a place in the list of an outlet nearby."""
-
-    def __init__(
-        self, node: Node, kind: Any, topic: str, callback: Callable, qos: QoSProfile
-    ) -> None:
-        self.node, self.callback = node, callback
-        self.subscription = node.create_subscription(kind, topic, callback, qos)
-
-    def plug_into(self, outlet: Outlet) -> bool:
-        """Be called by an outlet of the same topic; the subscription is not needed then."""
-        if self.subscription is None:
-            return False
-        if self.subscription.topic_name != outlet.publisher.topic_name:
-            return False
-        self.node.destroy_subscription(self.subscription)
-        self.subscription = None
-        outlet.near.append(self.callback)
-        return True
-
-
 def seconds(stamp: Time) -> float:
     """[s], a message's stamp."""
     return stamp.sec + 1e-9 * stamp.nanosec
@@ -193,12 +151,10 @@ def set_stamp(stamp: Time, t: float) -> None:
     stamp.sec, stamp.nanosec = divmod(nanoseconds, 1_000_000_000)
 
 
-class Numbers:
-    """An array and the message field that shares its memory: filling one fills the other."""
-
-    def __init__(self, message: Any, field: str, n: int) -> None:
-        setattr(message, field, array.array("d", bytes(8 * n)))
-        self.view = np.frombuffer(getattr(message, field))
+def shared_numbers(message: Any, field: str, n: int) -> np.ndarray:
+    """An array that shares its memory with a message's field: filling one fills the other."""
+    setattr(message, field, array.array("d", bytes(8 * n)))
+    return np.frombuffer(getattr(message, field))
 
 
 class JointStateMessage:
@@ -207,7 +163,7 @@ class JointStateMessage:
     def __init__(self, names: Sequence[str], *fields: str) -> None:
         self.message = JointState(name=list(names))
         for field in fields:
-            setattr(self, field, Numbers(self.message, field, len(names)).view)
+            setattr(self, field, shared_numbers(self.message, field, len(names)))
 
     def at(self, t: float) -> JointState:
         """The message with its stamp set."""
@@ -220,4 +176,4 @@ class EffortMessage:
 
     def __init__(self, n: int) -> None:
         self.message = Float64MultiArray()
-        self.data = Numbers(self.message, "data", n).view
+        self.data = shared_numbers(self.message, "data", n)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,35 +14,16 @@ from std_srvs.srv import Trigger
 
 from ..errors import RobodynError
 from ..model.robot import RobotModel
-from ..settings import check, group, setting
-from .arm_node import ArmNode, RobotSettings
+from .arm_node import ArmNode
+from .node_settings import SimulatorSettings
 from .pace import Pace
 from .parameters import declare_table
 from .runtime import STATE_IN, STATE_OUT, JointStateMessage, run, set_stamp
-from .scene import ObstacleSettings, PlantSettings, PushSettings, make_plant
+from .scene import ObstacleSettings, PushSettings, make_plant
 
 FIRST = 1.0  # [s], the first simulated time: a stamp of 0 means that there is none
 BATCH = 10  # steps of a free run before others have their turn: as many as queues hold
 LATE = 0.5  # [s] behind the clock after which lost time is given up instead of caught up
-
-
-@dataclass(frozen=True)
-class SimulatorSettings:
-    """Parameters of simulator_node."""
-
-    robot: RobotSettings = group(RobotSettings)
-    rate: float = setting(500.0, "steps a second", "Hz", low=1.0, high=1e4, fixed=True)
-    free_running: bool = setting(
-        False, "a step per command, as fast as they come, and be the source of /clock", fixed=True
-    )
-    command_timeout: float = setting(
-        0.1, "without a command for so long, the arm holds itself", "s", low=1e-3
-    )
-    push_duration: float = setting(0.2, "how long a push by topic lasts", "s", low=1e-3)
-    plant: PlantSettings = group(PlantSettings)
-
-    def __post_init__(self) -> None:
-        check(self)
 
 
 class SimulatorNode(ArmNode):

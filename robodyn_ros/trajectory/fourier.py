@@ -13,7 +13,7 @@ import numpy.typing as npt
 from ..dynamics.motion import Motion
 from ..dynamics.vector import kernel
 from ..errors import ArgumentError
-from .trajectory import Array, Trajectory, names_of, postures
+from .trajectory import Array, Trajectory, names_of, positive, postures
 
 
 @kernel(
@@ -57,8 +57,8 @@ class Fourier(Trajectory):
             raise ArgumentError(
                 f"a and b must both be ({self.n}, H), got {self.a.shape} and {self.b.shape}"
             )
-        self.base_frequency = _positive("base_frequency", base_frequency)
-        self.duration = _positive("duration", duration)
+        self.base_frequency = positive("base_frequency", base_frequency, "Hz")
+        self.duration = positive("duration", duration)
 
     def _during(self, times: Array) -> Motion:
         motion = Motion(*(np.empty((times.size, self.n)) for _ in Motion._fields))
@@ -93,9 +93,3 @@ def _without(amplitudes: Array, weights: Array) -> Array:
 def _amplitudes(name: str, value: npt.ArrayLike, names: tuple[str, ...]) -> Array:
     """(n, H), contiguous."""
     return np.ascontiguousarray(postures(name, np.transpose(value), names, 2).T)
-
-
-def _positive(name: str, value: float) -> float:
-    if not (isinstance(value, (int, float)) and math.isfinite(value) and value > 0.0):
-        raise ArgumentError(f"{name} must be positive and finite, got {value!r}")
-    return float(value)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from ..errors import ArgumentError
 from ..model.robot import RobotModel
 from .piecewise import PiecewisePolynomial
 from .profiles import RAMPED, Profile, fastest_profile
-from .trajectory import Array, MotionLimits, check_range, names_of, postures
+from .trajectory import Array, MotionLimits, check_range, names_of, positive, postures
 
 
 class JointMove(PiecewisePolynomial):
@@ -84,11 +83,10 @@ def _duration(times: Array, wanted: Any, names: tuple[str, ...]) -> float:
                 "qdd_max are given; give a duration"
             )
         return least
-    if not (isinstance(wanted, (int, float)) and math.isfinite(wanted) and wanted > 0.0):
-        raise ArgumentError(f"duration must be positive and finite [s], got {wanted!r}")
-    if wanted < least * (1.0 - 1e-12):
+    seconds = positive("duration", wanted)
+    if seconds < least * (1.0 - 1e-12):
         raise ArgumentError(
-            f"duration {wanted:g} s is too short: joint '{names[slowest]}' needs {least:.6g} s "
+            f"duration {seconds:g} s is too short: joint '{names[slowest]}' needs {least:.6g} s "
             "within its limits"
         )
-    return float(wanted)
+    return seconds

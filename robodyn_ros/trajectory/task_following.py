@@ -29,11 +29,10 @@ from ..dynamics.inverse_kinematics import (
     within,
 )
 from ..dynamics.kinematics import ORIGIN
-from ..errors import ArgumentError
 from ..model.robot import RobotModel
 from .piecewise import PiecewisePolynomial, hermite
 from .task_space import TaskMove
-from .trajectory import Array
+from .trajectory import Array, positive
 
 PULL = 3.0  # per move: a redundant arm does e^-3 of its way to `rest`, as far as the task lets it
 EXACT = 1e-11  # [m, rad], at the samples
@@ -65,8 +64,7 @@ def follow(
     OutOfReachError where the arm is too short, and JointLimitError where a joint would leave its
     range or exceed its velocity: all name the time.
     """
-    if not (isinstance(dt, (int, float)) and math.isfinite(dt) and dt > 0.0):
-        raise ArgumentError(f"dt must be positive and finite [s], got {dt!r}")
+    dt = positive("dt", dt)
     tip = Tip(model, link, point, orientation)
     goal = None if rest is None else one_state(model, "rest", rest)
     start = inverse_kinematics(

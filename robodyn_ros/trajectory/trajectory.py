@@ -6,6 +6,8 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Real
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -47,12 +49,18 @@ class Trajectory(ABC):
 
     def sample(self, dt: float) -> tuple[Array, Motion]:
         """Times (T,) every dt [s] from 0 on, `duration` always the last, and the motion there."""
-        if not (isinstance(dt, (int, float)) and math.isfinite(dt) and dt > 0.0):
-            raise ArgumentError(f"dt must be positive and finite [s], got {dt!r}")
+        dt = positive("dt", dt)
         # A remainder of rounding error only is no step of its own.
         steps = math.ceil(self.duration / dt * (1.0 - 1e-12))
         t = np.append(dt * np.arange(steps), self.duration)
         return t, self.at(t)
+
+
+def positive(name: str, value: Any, unit: str = "s") -> float:
+    """A positive, finite number, or the error that names what is wrong."""
+    if not (isinstance(value, Real) and 0.0 < float(value) < math.inf):
+        raise ArgumentError(f"{name} must be positive and finite [{unit}], got {value!r}")
+    return float(value)
 
 
 def times_of(t: npt.ArrayLike) -> Array:

@@ -76,6 +76,14 @@ def test_not_finite_leaves_no_trace(model):
         np.testing.assert_array_equal(limiter.tau, np.arange(7.0))
 
 
+@pytest.mark.parametrize("count", [1, 6, 8, 700])
+def test_torques_of_another_robot_are_not_given(model, count):
+    limiter = Limiter(model)
+    limiter.apply(np.arange(7.0), DT)
+    assert not limiter.apply(np.ones(count), DT)
+    np.testing.assert_array_equal(limiter.tau, np.arange(7.0))
+
+
 def test_a_controller_takes_its_limits_from_the_model(model):
     controller = PassivityController(model, 1e5, 10.0)
     far = Motion.at_rest(np.full(model.n, 2.0))

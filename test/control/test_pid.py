@@ -6,6 +6,7 @@ from control_cases import follow, quintic, wave
 
 import robodyn_ros as rd
 from robodyn_ros.control.controller import JointState
+from robodyn_ros.control.friction import FrictionFeedForward
 from robodyn_ros.control.limits import TorqueLimits
 from robodyn_ros.control.pid import PidController, largest_inertia
 from robodyn_ros.dynamics.motion import Motion
@@ -145,13 +146,62 @@ def test_the_integral_waits_while_the_torque_is_held_back():
 def test_a_rate_limit_holds_the_integral_too():
     model = pendulum()
     controller = PidController(model, 10.0, 2.0, 20.0, limits=TorqueLimits(100.0, 1.0))
-    controller.reset([0.0])
     still, far = JointState(np.zeros(1), np.zeros(1)), Motion.at_rest([1.0])
+    controller.torque(still, Motion.at_rest([0.0]))
     controller.torque(still, far)
     grown = controller.integral
     controller.torque(still, far)
     np.testing.assert_array_equal(controller.integral, grown)
     assert controller.tau[0] == pytest.approx(2e-3)
+
+
+@pytest.mark.parametrize("friction", [False, True])
+def test_it_takes_over_without_a_bump(friction):
+    """The first torque is the one it was told, whatever error and friction there are by then."""
+    model, dt = rd.robots.rx90(), 1e-3
+    random = np.random.default_rng(11)
+    q, qd, q_d, qd_d = random.uniform(-0.2, 0.2, (4, model.n))
+    compensation = FrictionFeedForward(model) if friction else None
+    c = PidController(model, 300.0, 40.0, 500.0, limits=FREE, compensation=compensation)
+    wanted, state = Motion(q_d, qd_d, np.zeros(6), np.zeros(6)), JointState(q, qd)
+    tau = random.uniform(-20.0, 20.0, model.n)
+    c.reset(tau)
+    np.testing.assert_allclose(c.torque(state, wanted, dt), tau, atol=1e-12)
+    # From there on it is the law: the torque changes by what the integral gathers
+    np.testing.assert_allclose(
+        c.torque(state, wanted, dt), tau + 500.0 * (q_d - q) * dt, atol=1e-12
+    )
+    c.reset()
+    assert np.abs(c.torque(state, wanted, dt) - tau).max() > 1.0
+
+
+def test_what_cannot_be_taken_over_is_left_out():
+    """Joints without ki, and what is beyond the torque limit."""
+    model = rd.robots.planar_2r()
+    state, wanted = JointState(np.zeros(2), np.zeros(2)), Motion.at_rest([0.1, 0.1])
+    c = PidController(model, 100.0, 1.0, [50.0, 0.0], limits=TorqueLimits(30.0))
+    c.reset([-40.0, -20.0])
+    np.testing.assert_allclose(c.torque(state, wanted), [-30.0, 10.0], atol=1e-12)
+    np.testing.assert_allclose(c.integral, [-40.0, 0.0], atol=1e-12)
+
+
+def test_an_arm_that_is_taken_over_does_not_sag():
+    model = rd.robots.rx90()
+    wanted = Motion.at_rest(np.full(model.n, 0.2))
+    controller = PidController.with_triple_pole(model, 15.0)
+    controller.reset(rd.gravity_torque(model, wanted.q))
+    plant = RigidPlant(model, wanted.q, friction=False, stops=False)
+    _, q, _, _ = follow(plant, controller, lambda t: wanted, 500)
+    np.testing.assert_allclose(q, np.broadcast_to(wanted.q, q.shape), atol=1e-9)
+
+
+def test_a_bad_first_sample_does_not_end_the_take_over():
+    model, tau = pendulum(), [3.0]
+    controller, far = PidController(model, 10.0, 2.0, 20.0), Motion.at_rest([1.0])
+    controller.reset(tau)
+    with pytest.raises(rd.ArgumentError):
+        controller.torque(JointState(np.array([np.nan]), np.zeros(1)), far)
+    np.testing.assert_allclose(controller.torque(JointState(np.zeros(1), np.zeros(1)), far), tau)
 
 
 def test_no_windup_means_far_less_overshoot():

@@ -223,8 +223,10 @@ def test_what_is_not_given_to_the_demo_is_left_to_the_file(launched, tmp_path):
     assert nodes["/simulator_node"]["parameters"]["plant.kind"] == "elastic"
 
 
-def test_a_urdf_for_the_demo_replaces_the_robot(launched):
-    urdf = ROOT / "urdf" / "stanford.urdf"
+def test_a_urdf_for_the_demo_replaces_the_robot(launched, tmp_path):
+    plain = (ROOT / "urdf" / "stanford.urdf").read_text(encoding="utf-8")
+    urdf = tmp_path / "own.urdf"
+    urdf.write_text(plain.replace("</robot>", "<!-- this: is no YAML -->\n</robot>"))
     started, _, _ = launched("collision_demo.launch.py", f"urdf:={urdf}", "rviz:=true")
     for node in nodes_of(started).values():
         robot = {key: node["parameters"][f"robot.{key}"] for key in ("name", "urdf")}

@@ -106,6 +106,8 @@ def test_a_signal_ends_a_node_cleanly(number, domain):
         (["-p", "robot.name:=no_such_arm"], "no_such_arm"),
         (["-p", "robot.name:=lwr_iii", "-p", "monitor.gain:=-3.0"], "gain must be"),
         (["-p", "robot.name:=lwr_iii", "-p", "monitor.masked:=[elbow]"], "elbow"),
+        (["-p", "robot.name:=3"], "robot.name"),
+        (["--params-file", "no_such_file.yaml"], "no_such_file.yaml"),
     ],
 )
 def test_what_cannot_work_ends_with_one_line(arguments, reason):

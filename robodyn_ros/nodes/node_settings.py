@@ -1,0 +1,111 @@
+"""The parameters of the three nodes, documented where they are declared; no ROS is needed here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..control.arm_settings import ArmSettings
+from ..detection.monitor import MonitorSettings
+from ..model.load import load_robot
+from ..model.robot import RobotModel
+from ..settings import check, group, setting
+from .scene import PlantSettings
+
+
+@dataclass(frozen=True)
+class RobotSettings:
+    """Which robot it is; with neither name nor file, the robot_description topic tells."""
+
+    name: str = setting("", "a built-in arm, e.g. lwr_iii", fixed=True)
+    urdf: str = setting("", "path of a URDF", fixed=True)
+    root: str = setting("", "link to take as the fixed base; empty: the URDF's root", fixed=True)
+    tip: str = setting("", "link at which the arm ends; empty: all of it", fixed=True)
+    lock: tuple[str, ...] = setting((), "joints to hold at 0, as those of fingers", fixed=True)
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    def load(self, description: str) -> RobotModel:
+        """The model by name, from the file or from this description."""
+        source = self.name or self.urdf or description
+        return load_robot(source, self.root or None, self.tip or None, list(self.lock) or None)
+
+
+@dataclass(frozen=True)
+class SimulatorSettings:
+    """Parameters of simulator_node."""
+
+    robot: RobotSettings = group(RobotSettings)
+    rate: float = setting(500.0, "steps a second", "Hz", low=1.0, high=1e4, fixed=True)
+    free_running: bool = setting(
+        False, "a step per command, as fast as they come, and be the source of /clock", fixed=True
+    )
+    command_timeout: float = setting(
+        0.1, "without a command for so long, the arm holds itself", "s", low=1e-3
+    )
+    push_duration: float = setting(0.2, "how long a push by topic lasts", "s", low=1e-3)
+    plant: PlantSettings = group(PlantSettings)
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+@dataclass(frozen=True)
+class ControllerSettings:
+    """Parameters of controller_node."""
+
+    robot: RobotSettings = group(RobotSettings)
+    rate: float = setting(
+        500.0, "of joint states; for what counts as late", "Hz", low=1.0, high=1e4, fixed=True
+    )
+    stamps: str = setting(
+        "header",
+        "time of a sample: its stamp or its receipt",
+        choices=("header", "receipt"),
+        fixed=True,
+    )
+    motion: str = setting(
+        "hold", "without a trajectory: hold the pose, or go round", choices=("hold", "demo")
+    )
+    demo_speed: float = setting(
+        0.3, "share of the joints' speeds in the demo motion", low=0.01, high=1.0
+    )
+    react_to: str = setting(
+        "collision", "the detector's level to react to", choices=("contact", "collision")
+    )
+    detector_timeout: float = setting(
+        0.0, "without a word of the detector for so long, a safe hold; 0: never", "s", low=0.0
+    )
+    lockstep: bool = setting(
+        False,
+        "answer a joint state only after the detector's word about it: nothing is left to chance "
+        "then, but a heartbeat of 0 is needed there; for a free-running plant",
+        fixed=True,
+    )
+    arm: ArmSettings = group(ArmSettings)
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+@dataclass(frozen=True)
+class DynamicsSettings:
+    """Parameters of dynamics_node."""
+
+    robot: RobotSettings = group(RobotSettings)
+    rate: float = setting(
+        500.0, "of joint states; for what counts as late", "Hz", low=1.0, high=1e4
+    )
+    effort: str = setting(
+        "command", "where the torque comes from", choices=("command", "joint_states"), fixed=True
+    )
+    stamps: str = setting(
+        "header", "time of a sample: its stamp or its receipt", choices=("header", "receipt")
+    )
+    heartbeat: float = setting(
+        0.01, "the state is published at every change and at least so often", "s", low=0.0
+    )
+    monitor: MonitorSettings = group(MonitorSettings)
+
+    def __post_init__(self) -> None:
+        check(self)
