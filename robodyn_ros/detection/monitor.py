@@ -27,6 +27,7 @@ from .wrench import external_wrench
 Array = npt.NDArray[np.float64]
 
 NO_WRENCH = np.zeros(6)
+LIKELY = 100.0  # [N], how hard an arm is touched: what it hardly feels is not told as a wild force
 
 
 @dataclass(frozen=True)
@@ -202,7 +203,8 @@ class ContactMonitor:
             link,
             # What touches an arm pushes but does not twist; a chosen link may hold a tool
             force_only=None if self.settings.wrench_link else True,
-            weights=1.0 / np.maximum(limit, 1e-6),
+            weights=1.0 / np.maximum(0.1 * limit, 1e-6),  # far less than a threshold is noise
+            likely=LIKELY,
         )
         R = forward_kinematics(self.model, q, link)[:3, :3]
         return Report(self.r, self.state, link, np.concatenate([R.T @ W[:3], R.T @ W[3:]]))

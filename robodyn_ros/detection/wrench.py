@@ -37,13 +37,16 @@ def external_wrench(
     *,
     force_only: bool | None = None,
     weights: npt.ArrayLike | None = None,
+    likely: float = math.inf,
 ) -> Array:
     """(6,): force [N] and torque [N m] on a known link, at a point of its frame, base's axes.
 
     force_only: a contact pushes and does not twist; by default so for links that fewer than six
     joints move, whose residual could not tell a torque anyway. weights: how far each joint's
-    residual is to be trusted, say 1 / threshold. What no joint feels cannot be told and is 0;
-    `force_doubt` says how far the force can be trusted.
+    residual is to be trusted, say 1 / threshold. likely: how large a force is to be expected [N]
+    if weights are 1 / noise: where joints hardly feel a direction, noise shall not become a wild
+    force. What no joint feels cannot be told and is 0; `force_doubt` says how far the force can be
+    trusted.
     """
     q, r = checked(model, q=q, r=r)
     moves = carrying_joints(model, link)
@@ -56,6 +59,11 @@ def external_wrench(
     if weights is not None:
         w = np.broadcast_to(np.asarray(weights, dtype=np.float64), (model.n,))[moves]
         A, b = A * w[:, None], b * w
+    if not likely > 0.0:
+        raise ArgumentError(f"likely must be positive [N], got {likely!r}")
+    if likely < math.inf:  # as if each number had been seen to be 0, give or take this much
+        A = np.vstack([A, np.eye(A.shape[1]) / likely])
+        b = np.concatenate([b, np.zeros(A.shape[1])])
     found = np.linalg.lstsq(A, b, rcond=DAMPING)[0]
     return np.concatenate([found, np.zeros(6 - found.size)])
 

@@ -204,7 +204,7 @@ def running(demo: Demo) -> Iterator[list[subprocess.Popen]]:
     modules = ["composed"] if demo.composed else NODES
     with tempfile.TemporaryDirectory() as folder:
         changes = Path(folder, "overrides.yaml")
-        changes.write_text(_as_yaml(demo.overrides), encoding="utf-8")
+        changes.write_text(_as_yaml(demo.overrides, demo.namespace), encoding="utf-8")
         files = ["--params-file", str(demo.params), "--params-file", str(changes)]
         if demo.namespace:
             files += ["-r", f"__ns:=/{demo.namespace}"]
@@ -225,15 +225,19 @@ def running(demo: Demo) -> Iterator[list[subprocess.Popen]]:
                     process.kill()
 
 
-def _as_yaml(overrides: dict[str, Any]) -> str:
-    """Parameters of each node; JSON is YAML, and rcl reads it."""
+def _as_yaml(overrides: dict[str, Any], namespace: str) -> str:
+    """Parameters of each node; JSON is YAML, and rcl reads it.
+
+    By the nodes' full names: those win over patterns in the user's file, whatever their order.
+    """
+    prefix = f"/{namespace}" if namespace else ""
     lines = [
-        f"/**/{node}:\n  ros__parameters:\n"
+        f"{prefix}/{node}:\n  ros__parameters:\n"
         + "".join(f"    {name}: {json.dumps(value)}\n" for name, value in values.items())
         for node, values in overrides.items()
         if values
     ]
-    return "".join(lines) or "/**/nobody:\n  ros__parameters:\n    none: 0\n"
+    return "".join(lines) or "/nobody:\n  ros__parameters:\n    none: 0\n"
 
 
 def watch(demo: Demo, show: Any) -> Onlooker:

@@ -500,6 +500,17 @@ def test_frozen_values_are_noticed():
     assert "the same" in rig.arm.reason
 
 
+def test_what_is_told_can_be_changed_without_harm():
+    arm = ArmController(LWR)
+    arm.error[:] = 9.0
+    assert not arm.error.any()
+    arm.update(0.0, START, np.zeros(7))
+    for told in (arm.tau, arm.error, *arm.reference):
+        told += 0.5
+    np.testing.assert_array_equal(arm.reference.q, START)
+    np.testing.assert_array_equal(arm.reference.qd, 0.0)
+
+
 def test_old_and_repeated_samples_change_nothing():
     rig = Rig()
     rig.arm.follow(Move())

@@ -1,6 +1,7 @@
 """Computed torque in the joint space, [Khalil2019] 9.4.2: laws and error equations."""
 
 import numpy as np
+import pinocchio as pin
 import pytest
 from control_cases import exact_plant, follow, wave
 from oracle import Pinocchio, close
@@ -8,6 +9,7 @@ from oracle import Pinocchio, close
 import robodyn_ros as rd
 from robodyn_ros.control.computed_torque import ComputedTorqueController
 from robodyn_ros.control.controller import JointState
+from robodyn_ros.control.friction import FrictionFeedForward
 from robodyn_ros.control.limits import TorqueLimits
 from robodyn_ros.dynamics.motion import Motion
 
@@ -29,6 +31,50 @@ def answer(w, xi, e0, ed0, t):
     values, vectors = np.linalg.eig(A)
     shares = np.linalg.solve(vectors, [e0, ed0])
     return np.real((vectors[0] * shares) @ np.exp(np.outer(values, t)))
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_9_1_9_2_the_law_is_the_whole_model_with_friction(name):
+    """A qdd + H with H = C qd + Q + diag(qd) F_v + diag(sign(qd)) F_c, by Pinocchio."""
+    model, state, wanted, (kp, kd) = case(name, 6)
+    oracle, width = Pinocchio(model), 1e-3
+    H = oracle.coriolis(state.q, state.qd) @ state.qd + oracle.gravity(state.q)
+    assert (np.abs(state.qd) > 20.0 * width).all()  # so that the smooth sign is the sign
+    H += state.qd * model.viscous + np.sign(state.qd) * model.coulomb
+    w = wanted.qdd + kd * (wanted.qd - state.qd) + kp * (wanted.q - state.q)
+    friction = FrictionFeedForward(model, velocity="measured", width=width)
+    controller = ComputedTorqueController(model, kp, kd, limits=FREE, compensation=friction)
+    close(controller.torque(state, wanted), oracle.mass_matrix(state.q) @ w + H, 1e-12)
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_9_3_the_torque_is_linear_in_the_parameters(name):
+    """Phi chi, chi = inertial parameters, rotors, F_v, F_c: the torque of an arm on its way."""
+    model, state, wanted, (kp, kd) = case(name, 7)
+    q, qd, qdd = state.q, state.qd, wanted.qdd
+    arm = Pinocchio(model)
+    moving = (arm.positions(q), arm.full(qd), arm.full(qdd))
+    inertial = arm.reduce(pin.computeJointTorqueRegressor(arm.model, arm.data, *moving))
+    Phi = [inertial, np.diag(qdd), np.diag(qd), np.diag(np.sign(qd))]
+    links = [body.toDynamicParameters() for body in list(arm.model.inertias)[1:]]
+    chi = [*links, model.rotor_inertia, model.viscous, model.coulomb]
+    friction = FrictionFeedForward(model, width=1e-6)
+    controller = ComputedTorqueController(model, kp, kd, limits=FREE, compensation=friction)
+    tau = controller.torque(state, Motion(q, qd, qdd, np.zeros(model.n)))
+    close(tau, np.hstack(Phi) @ np.concatenate(chi), 1e-12)
+
+
+def test_9_4_limits_of_the_amplifiers_are_limits_of_the_torque():
+    """Gamma_j = N_j K_aj K_Tj u_j: with tau_max from u_max, no input u exceeds its own limit."""
+    model, state, wanted, (kp, kd) = case("rx90", 8)
+    random = np.random.default_rng(8)
+    N, K_a, K_T, u_max = random.uniform(0.5, 3.0, (4, model.n)) * [[50.0], [1.0], [0.1], [1.0]]
+    gain = N * K_a * K_T
+    limited = ComputedTorqueController(model, kp, kd, limits=TorqueLimits(gain * u_max))
+    u = limited.torque(state, wanted) / gain
+    u_wanted = ComputedTorqueController(model, kp, kd, limits=FREE).torque(state, wanted) / gain
+    assert (np.abs(u_wanted) > u_max).any() and (np.abs(u_wanted) < u_max).any()
+    close(u, np.clip(u_wanted, -u_max, u_max), 1e-12)
 
 
 @pytest.mark.parametrize("name", ROBOTS)
@@ -103,6 +149,19 @@ def test_9_30_position_control_answers_as_a_linear_system():
     for k in range(model.n):
         expected = goal[k] - answer(6.0, 0.8, goal[k] - start[k], 0.0, t)
         np.testing.assert_allclose(q[:, k], expected, atol=1e-3)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_9_27_what_a_wrong_model_commands_is_what_the_arm_answers(seed):
+    """A^ (qdd_d + Kd ed + Kp e) + H^ = A qdd + H, both models by Pinocchio."""
+    true, state, wanted, (kp, kd) = case("kuka_lwr4", seed)
+    believed = rd.perturbed(true, seed, mass=0.2)
+    controller = ComputedTorqueController(believed, kp, kd, limits=FREE)
+    qdd = rd.forward_dynamics(true, state.q, state.qd, controller.torque(state, wanted))
+    w = wanted.qdd + kd * (wanted.qd - state.qd) + kp * (wanted.q - state.q)
+    left = Pinocchio(believed).inverse_dynamics(state.q, state.qd, w)
+    close(left, Pinocchio(true).inverse_dynamics(state.q, state.qd, qdd), 1e-9)
+    assert np.abs(qdd - w).max() > 0.01  # with an exact model it would be [9.23]
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -206,6 +206,27 @@ def test_laws_take_turns_without_a_step():
     assert not released.any()
 
 
+@pytest.mark.parametrize("count", [3, 8, 700])
+def test_admittance_reads_nothing_beyond_a_residual_of_another_length(count):
+    reaction, state = Admittance(law()), JointState(BENT, np.zeros(7))
+    reaction.begin(state)
+    with pytest.raises(rd.ArgumentError, match=r"r must have shape \(7,\)"):
+        reaction.torque(state, np.ones(count), DT)
+    with pytest.raises(rd.ArgumentError, match="q must have shape"):
+        reaction.torque(JointState(np.ones(count), np.zeros(7)), np.ones(7), DT)
+
+
+def test_a_residual_that_is_no_number_leaves_no_trace_in_admittance():
+    made = [Admittance(law()), Admittance(law())]
+    state, push = JointState(BENT, np.zeros(7)), np.full(7, 3.0)
+    for reaction in made:
+        reaction.begin(state)
+    with pytest.raises(rd.ArgumentError, match=f"r of joint '{LWR.joint_names[4]}' is nan"):
+        made[0].torque(state, np.where(np.arange(7) == 4, np.nan, push), DT)
+    expected = made[1].torque(state, push, DT)
+    np.testing.assert_array_equal(made[0].torque(state, push.tolist(), DT), expected)
+
+
 def test_bad_arguments_are_named():
     with pytest.raises(rd.ArgumentError, match="damping"):
         YieldingController(LWR, 0.0, -1.0)

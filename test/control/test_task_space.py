@@ -85,6 +85,46 @@ def test_9_20_without_errors_the_joints_accelerate_as_the_second_order_kinematic
     close(qdd, np.linalg.solve(J, A - J_dot @ qd), 1e-7)
 
 
+def test_9_32_a_hand_that_accelerates_so_is_driven_by_this_torque():
+    """A J^-1 (Xdd - Jdot qd) + H, with Xdd of the hand's motion under a torque by differences."""
+    model, q = rd.robots.rx90(), np.array([0.3, -0.5, 1.1, 0.4, 0.9, -0.3])
+    link, h = model.link_names[-1], 1e-5
+    qd, tau = np.random.default_rng(5).normal(size=(2, 6)) * [[1.0], [20.0]]
+    qdd = rd.forward_dynamics(model, q, qd, tau)
+
+    def velocity(t):
+        """Place and turn of the hand by Pinocchio's logarithm, over 2 h around t."""
+        before, after = (
+            pose_of(model, q + s * qd + 0.5 * s**2 * qdd, link) for s in (t - h, t + h)
+        )
+        return error_of(after, before) / (2.0 * h)
+
+    Xdd = (velocity(2e-4) - velocity(-2e-4)) / 4e-4
+    J = rd.jacobian(model, q, link)
+    J_dot_qd = rd.jacobian_rate_product(model, q, qd, link)
+    A, H = rd.mass_matrix(model, q), rd.inverse_dynamics(model, q, qd, np.zeros(6))
+    close(A @ np.linalg.solve(J, Xdd - J_dot_qd) + H, tau, 1e-5)
+    # The law that is asked for this acceleration gives the torque again
+    law = TaskSpaceController(model, link, 9.0, 6.0, limits=FREE, dexterity_min=1e-6)
+    wanted = PoseMotion(pose_of(model, q, link), J @ qd, Xdd)
+    close(law.torque(JointState(q, qd), wanted), tau, 1e-5)
+
+
+def test_9_37_the_error_leads_from_the_hand_to_where_it_is_to_be():
+    """X_d - X: the place by a difference, the axes by the turn that takes R to R_d."""
+    random = np.random.default_rng(6)
+    controller = TaskSpaceController(ARM, HAND, 1.0, 1.0, point=POINT)
+    for _ in range(10):
+        q = random.uniform(-1.0, 1.0, 7)
+        T = pose_of(ARM, q, HAND, POINT)
+        wanted = turned(T, random.normal(size=3))
+        wanted[:3, 3] += random.normal(size=3)
+        controller.torque(JointState(q, np.zeros(7)), PoseMotion.at_rest(wanted))
+        e = controller.error
+        close(T[:3, 3] + e[:3], wanted[:3, 3], 1e-12)
+        close(pin.exp3(e[3:]) @ T[:3, :3], wanted[:3, :3], 1e-12)
+
+
 def test_9_36_the_error_decays_as_designed():
     """Place while the reference moves on a circle; orientation while that rests."""
     w, dt = np.array([5.0, 7.0, 9.0, 6.0, 6.0, 6.0]), 2e-4
@@ -233,6 +273,22 @@ def test_the_pid_brings_the_hand_to_its_place_under_a_weight_it_does_not_know():
     plant = RigidPlant(model, q, friction=False, stops=False)
     _, q, _, _ = follow(plant, controller, lambda t: PoseMotion.at_rest(goal), 4000)
     assert np.abs(error_of(goal, pose_of(model, q[-1], link))).max() < 1e-4
+
+
+def test_the_pid_takes_over_as_far_as_forces_at_the_hand_can():
+    """Six joints: the very torque; joints to spare: the nearest one."""
+    random = np.random.default_rng(12)
+    for model, q in ((rd.robots.rx90(), [0.3, -0.5, 0.3, 0.4, 1.2, -0.3]), (ARM, BENT)):
+        link, tau = model.link_names[-1], random.uniform(-9.0, 9.0, model.n)
+        state = JointState(np.array(q), random.normal(0.0, 0.1, model.n))
+        wanted = PoseMotion.at_rest(turned(pose_of(model, state.q, link), (0.1, -0.2, 0.1)))
+        controller = TaskSpacePid(model, link, 100.0, 10.0, 50.0, gravity=True, limits=FREE)
+        free = controller.torque(state, wanted).copy()
+        controller.reset(tau)
+        J = rd.jacobian(model, state.q, link)
+        near = free + J.T @ np.linalg.lstsq(J.T, tau - free, rcond=None)[0]
+        np.testing.assert_allclose(controller.torque(state, wanted), near, atol=1e-9)
+        assert (np.abs(near - tau).max() < 1e-9) == (model.n == 6)
 
 
 def test_the_pid_in_the_task_space_does_not_wind_up():

@@ -97,3 +97,22 @@ def test_doubt_grows_with_noise_and_refuses_none():
     assert force_doubt(ARM, Q, "link_6", noise=0.3) == pytest.approx(3.0 * doubt)
     with pytest.raises(rd.ArgumentError, match="noise"):
         force_doubt(ARM, Q, "link_6", noise=0.0)
+
+
+def test_a_likely_force_keeps_noise_from_becoming_a_wild_one():
+    """Nearly stretched out, joints hardly feel a pull along the arm: noise must not look like it."""
+    model = rd.robots.kuka_lwr4()
+    q, link = np.array([0.0, 0.5, 0.0, 0.002, 0.0, 0.02, 0.0]), "link_5"
+    noise = np.full(7, 0.1)
+    r = noise * np.array([1.0, -1.0, 1.0, 1.0, -1.0, 1.0, 1.0])
+    options = {"weights": 1.0 / noise, "force_only": True}
+    wild = np.linalg.norm(rd.external_wrench(model, q, r, link, **options)[:3])
+    tame = np.linalg.norm(rd.external_wrench(model, q, r, link, **options, likely=50.0)[:3])
+    assert wild > 200.0 and tame < 20.0
+    # A push that the joints do feel is told as before
+    J = rd.jacobian(model, q, link)[:3]
+    felt = np.linalg.svd(J)[0][:, 0]
+    told = rd.external_wrench(model, q, J.T @ (30.0 * felt), link, **options, likely=50.0)
+    assert told[:3] @ felt == pytest.approx(30.0, rel=1e-3)
+    with pytest.raises(rd.ArgumentError, match="likely must be positive"):
+        rd.external_wrench(model, q, r, link, likely=0.0)

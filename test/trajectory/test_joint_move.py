@@ -91,6 +91,28 @@ def test_8_24_to_8_35_the_book_s_steps_give_the_same_tau_and_time(case, smooth):
     assert np.all(top <= kv * (1 + 1e-9)) and np.all(most <= ka * (1 + 1e-9))  # (8.29) to (8.31)
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_8_24_to_8_33_two_joints(seed):
+    """Alone they need (8.24); together lambda_1, upsilon_1 are as large as (8.29) to (8.31) let
+    them be, (8.32), and tau is (8.33).
+    """
+    random = np.random.default_rng(seed)
+    D, kv, ka = random.uniform(1.0, 3.0, 2), random.uniform(0.5, 1.0, 2), random.uniform(2, 4, 2)
+    alone = kv / ka + D / kv
+    lambda_1 = min(1.0, kv[1] * D[0] / (kv[0] * D[1]))
+    upsilon_1 = min(1.0, ka[1] * D[0] / (ka[0] * D[1]))
+    tau = lambda_1 * kv[0] / (upsilon_1 * ka[0])
+    move = joint_move(np.zeros(2), D, profile="trapezoid", qd_max=kv, qdd_max=ka)
+    for j in range(2):
+        single = joint_move([0.0], D[j : j + 1], profile="trapezoid", qd_max=kv[j], qdd_max=ka[j])
+        assert single.duration == pytest.approx(alone[j])
+    assert move.duration >= alone.max() * (1.0 - 1e-12)
+    assert move.duration == pytest.approx(tau + D[0] / (lambda_1 * kv[0]))
+    assert move.tau == pytest.approx(tau)
+    np.testing.assert_allclose(move.peaks(1).max(axis=0)[0], lambda_1 * kv[0], rtol=1e-12)
+    np.testing.assert_allclose(move.peaks(2).max(axis=0)[0], upsilon_1 * ka[0], rtol=1e-12)
+
+
 @pytest.mark.parametrize("profile", RAMPED)
 def test_no_other_homothetic_trapezoid_is_faster(profile):
     """Brute force over (tau, T): peaks are D / (T - tau) and c D / (tau (T - tau))."""
@@ -253,6 +275,24 @@ def test_refuses_postures_that_do_not_fit():
         joint_move([0.0, 0.0], [1.0, np.nan], qd_max=1.0)
     with pytest.raises(ArgumentError, match="start must be numbers"):
         joint_move(["a", "b"], [1.0, 1.0], qd_max=1.0)
+
+
+def test_an_end_outside_the_models_limits_is_refused_by_joint_value_and_limit():
+    model = rd.robots.kuka_lwr4()
+    end = np.zeros(7)
+    end[3] = 2.2  # of 120 degrees
+    name = model.joint_names[3]
+    with pytest.raises(
+        ArgumentError, match=rf"end of joint '{name}' is 2\.2, .* -2\.0944 to 2\.0944"
+    ):
+        joint_move(np.zeros(7), end, model=model)
+    joint_move(np.zeros(7), model.q_max, model=model)
+    joint_move(end, np.zeros(7), model=model)  # an arm that is outside may come back …
+    end[0] = 1.0
+    joint_move(np.where(np.arange(7) == 3, 2.2, 0.0), end, model=model)  # … or stay there
+    with pytest.raises(ArgumentError, match="outside its limits"):
+        joint_move(end, np.where(np.arange(7) == 3, 2.3, 0.0), model=model)
+    joint_move(np.zeros(7), end, qd_max=1.0)  # without a model nobody knows
 
 
 def test_no_way_at_all_needs_a_duration_and_then_stays():

@@ -13,11 +13,17 @@ from robodyn_ros.model.rigid_body import RigidBody
 from robodyn_ros.trajectory.fourier import Fourier
 from robodyn_ros.trajectory.joint_move import joint_move
 from robodyn_ros.trajectory.limit_check import check_limits, limits_of
-from robodyn_ros.trajectory.path import Warped
+from robodyn_ros.trajectory.path import Warped, path_of
 from robodyn_ros.trajectory.piecewise import PiecewisePolynomial
-from robodyn_ros.trajectory.scaling import fastest, stretched
+from robodyn_ros.trajectory.scaling import ScaledTrajectory, fastest, stretched
 from robodyn_ros.trajectory.splines import spline
-from robodyn_ros.trajectory.time_law import PathDynamics, fastest_law, places, steady_duration
+from robodyn_ros.trajectory.time_law import (
+    PathDynamics,
+    fastest_law,
+    places,
+    steady_duration,
+    steady_law,
+)
 from robodyn_ros.trajectory.trajectory import Trajectory
 
 RATE = np.array([1000.0, 1000.0, 570.0, 570.0, 570.0, 220.0, 220.0])  # [N m/s]
@@ -107,6 +113,34 @@ def test_limits_are_kept_as_pinocchio_sees_it():
     rate = [oracle.force_rate(*motion) for motion in motions]
     used = max(np.abs(tau / arm().tau_max).max(), np.abs(rate / RATE).max())
     assert 0.995 < used < 1.001
+
+
+def exact(path, law, t):
+    """The motion along a path by a time law, by the chain rule."""
+    u, ud, udd, uddd = law.at(t)
+    q, q1, q2, q3 = path.at(u[:, 0])
+    jerk = q3 * ud**3 + 3.0 * q2 * ud * udd + q1 * uddd
+    return Motion(q, q1 * ud, q2 * ud**2 + q1 * udd, jerk)
+
+
+@pytest.mark.parametrize("steady", [True, False])
+@pytest.mark.parametrize("kind", ["cubic", "Fourier"])
+def test_the_quintics_are_the_scaled_path_to_1e_9(kind, steady):
+    """Its jerk to 1e-4 of the largest, but for the first and last thousandth."""
+    a, b = np.random.default_rng(7).normal(scale=0.2, size=(2, 7, 2))
+    points = np.random.default_rng(5).uniform(-1.0, 1.0, (4, 7))
+    given = spline(points, [0.0, 1.0, 1.8, 3.0])
+    path = path_of(Fourier(np.zeros(7), a, b, 0.5, 1.5) if kind == "Fourier" else given)
+    limits = limits_of(arm(), None, RATE, None)
+    T = steady_duration(PathDynamics(arm(), path, places(path, 1200)), limits)
+    law = steady_law(T) if steady else fastest_law(arm(), path, limits, T, 20)
+    scaled = ScaledTrajectory(arm(), path, law, limits)
+    t = np.linspace(1e-3, 1.0 - 1e-3, 7001) * scaled.duration
+    found, expected = scaled.at(t), exact(path, law, t)
+    close(found.q, expected.q, 1e-9)
+    close(found.qd, expected.qd, 1e-8)
+    close(found.qdd, expected.qdd, 1e-6)
+    close(found.qddd, expected.qddd, 1e-4)
 
 
 @pytest.mark.parametrize("seed, name", MOVES)

@@ -133,6 +133,25 @@ def test_given_times_are_checked_against_limits_by_the_joint_s_name():
     spline(q, TIMES, qd_max=peak * 1.001, qdd_max=most * 1.001)
 
 
+def test_points_and_ways_outside_the_models_limits_are_refused():
+    model = rd.robots.kuka_lwr4()
+    name, top = model.joint_names[1], model.q_max[1]
+    points = np.zeros((4, 7))
+    points[2, 1] = top + 0.1
+    with pytest.raises(ArgumentError, match=rf"points of joint '{name}' in row 2 is 2\.19"):
+        spline(points, model=model)
+    points[1:3, 1] = top - 0.01, top - 0.02  # a spline overshoots between them
+    overshoot = spline(points, qd_max=model.qd_max).at(np.linspace(0.0, 9.0, 2000)).q[:, 1].max()
+    assert overshoot > top
+    with pytest.raises(ArgumentError, match=f"points 0 and 1 joint '{name}' leaves") as refused:
+        spline(points, model=model)
+    assert f"by {overshoot - top:.2g}" in str(refused.value)
+    points[1:3, 1] = top - 0.5
+    points[0, 3] = points[1, 3] = model.q_min[3] - 0.05  # outside from the start
+    points[1, 3] += 0.2
+    spline(points, model=model)
+
+
 def test_velocity_limits_come_from_the_model():
     model = rd.robots.kuka_lwr4()
     path = spline(some_points(4, 7), model=model)
