@@ -100,7 +100,7 @@ def test_doubt_grows_with_noise_and_refuses_none():
 
 
 def test_a_likely_force_keeps_noise_from_becoming_a_wild_one():
-    """Nearly stretched out, joints hardly feel a pull along the arm: noise must not look like it."""
+    """Nearly stretched out, joints hardly feel a pull along the arm: noise must not be one."""
     model = rd.robots.kuka_lwr4()
     q, link = np.array([0.0, 0.5, 0.0, 0.002, 0.0, 0.02, 0.0]), "link_5"
     noise = np.full(7, 0.1)
