@@ -19,9 +19,9 @@ import robodyn_ros as rd
 from robodyn_ros.detection.thresholds import Thresholds, calibrate
 
 # Thresholds are the larger of two. Noise decides the first: with 1.35 times the most that an hour
-# shows, noise alone makes less than 0.1 alarms of all three arms in 100 hours (see `bounds` in
-# detection.py). What the model has wrong decides the second: it may oppose a push, of which half
-# a threshold is left if rho is 1.5.
+# shows, noise alone is expected to make 0.1 to 0.2 alarms in 100 hours of all arms together (see
+# `bounds` in detection.py). What the model has wrong decides the second: it may oppose a push, of
+# which half a threshold is left if rho is 1.5.
 MARGIN = 1.35  # times the largest residual
 OPPOSED = 2.2  # times its slow part, the largest mean over MEAN samples
 

@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -46,6 +46,7 @@ class Demo:
     duration: float  # [s]
     composed: bool = False
     namespace: str = ""
+    log: Path | None = None  # where the nodes' own messages go instead of to the terminal
     overrides: dict[str, Any] = field(default_factory=dict)  # node -> {parameter: value}
 
 
@@ -202,14 +203,19 @@ def running(demo: Demo) -> Iterator[list[subprocess.Popen]]:
     """The nodes as processes; stopped by a signal and waited for in the end."""
     stay_here()
     modules = ["composed"] if demo.composed else NODES
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as files_open:
+        said = files_open.enter_context(demo.log.open("w")) if demo.log else None
         changes = Path(folder, "overrides.yaml")
         changes.write_text(_as_yaml(demo.overrides, demo.namespace), encoding="utf-8")
         files = ["--params-file", str(demo.params), "--params-file", str(changes)]
         if demo.namespace:
             files += ["-r", f"__ns:=/{demo.namespace}"]
         processes = [
-            subprocess.Popen([sys.executable, "-m", f"{__package__}.{name}", "--ros-args", *files])
+            subprocess.Popen(
+                [sys.executable, "-m", f"{__package__}.{name}", "--ros-args", *files],
+                stdout=said,
+                stderr=said,
+            )
             for name in modules
         ]
         try:

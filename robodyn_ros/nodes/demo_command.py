@@ -32,7 +32,11 @@ def show(
     """Run the demo; whether every push was found, none invented, and the arm resumed."""
     overrides = overridden(robot, urdf, plant, pushes)
     demo = Demo(
-        params or share_path("config", "demo.yaml"), duration, composed, overrides=overrides
+        params or share_path("config", "demo.yaml"),
+        duration,
+        composed,
+        log=None if headless else picture.with_suffix(".log"),  # a live table needs the terminal
+        overrides=overrides,
     )
     console.print("compiling what is not yet compiled: up to a minute the first time")
     warmup(load_robot(urdf or robot or "lwr_iii"))

@@ -32,6 +32,7 @@ TOUCHED = 1e-9  # how closely a limit is met
 ROUNDS = 200  # of scaling until it is
 FIRST_STEP, LAST_STEP = 0.4, 0.01  # by which share a piece is made longer or shorter
 TRIES = 400  # of doing so
+ENDLESS = 1e5  # [rad or m], in the place of no limit
 
 
 def spline(
@@ -110,20 +111,16 @@ def _checked(path: PiecewisePolynomial, limits: MotionLimits) -> PiecewisePolyno
 
 def _check_between(path: PiecewisePolynomial, model: RobotModel, q: Array) -> None:
     """Raise where the way overshoots the joint limits between points that are within them."""
-    low, high = np.minimum(model.q_min, q[0]), np.maximum(model.q_max, q[0])
-    bounded = np.flatnonzero(np.isfinite(low) & np.isfinite(high))
-    if not bounded.size:
-        return
-    middle, reach = 0.5 * (low + high)[bounded], 0.5 * (high - low)[bounded]
-    around = path.coefficients[:, bounded].copy()
-    around[:, :, 0] -= middle
-    beyond = PiecewisePolynomial(path.breaks, around).peaks(0) - reach
-    k, i = (int(x) for x in np.unravel_index(np.argmax(beyond), beyond.shape))
-    if beyond[k, i] > ROUNDING:
-        j = bounded[i]
+    low = np.maximum(np.minimum(model.q_min, q[0]), -ENDLESS)
+    high = np.minimum(np.maximum(model.q_max, q[0]), ENDLESS)
+    around = path.coefficients.copy()  # the middle of the range
+    around[:, :, 0] -= 0.5 * (low + high)
+    beyond = PiecewisePolynomial(path.breaks, around).peaks(0) - 0.5 * (high - low)
+    k, j = (int(i) for i in np.unravel_index(np.argmax(beyond), beyond.shape))
+    if beyond[k, j] > ROUNDING:
         raise ArgumentError(
             f"between points {k} and {k + 1} joint '{model.joint_names[j]}' leaves its limits "
-            f"{model.q_min[j]:.6g} to {model.q_max[j]:.6g} by {beyond[k, i]:.3g}: put a point in "
+            f"{model.q_min[j]:.6g} to {model.q_max[j]:.6g} by {beyond[k, j]:.3g}: put a point in "
             "between, or points farther inside"
         )
 

@@ -110,6 +110,21 @@ def test_9_32_a_hand_that_accelerates_so_is_driven_by_this_torque():
     close(law.torque(JointState(q, qd), wanted), tau, 1e-5)
 
 
+@pytest.mark.parametrize("robot", ["kuka_lwr4", "rx90"])
+def test_9_34_the_hand_becomes_a_double_integrator(robot):
+    """Xdd = w, whatever the posture and the errors; joints to spare do not matter."""
+    model, random = getattr(rd.robots, robot)(), np.random.default_rng(9)
+    link, kp, kd = model.link_names[-1], 20.0, 9.0
+    law = TaskSpaceController(model, link, kp, kd, limits=FREE, dexterity_min=1e-6)
+    for _ in range(5):
+        q, qd = random.uniform(-1.0, 1.0, (2, model.n))
+        T, J = pose_of(model, q, link), rd.jacobian(model, q, link)
+        wanted = PoseMotion(turned(T, random.normal(size=3)), *random.normal(size=(2, 6)))
+        w = wanted.A + kd * (wanted.V - J @ qd) + kp * error_of(wanted.T, T)
+        qdd = rd.forward_dynamics(model, q, qd, law.torque(JointState(q, qd), wanted))
+        close(J @ qdd + rd.jacobian_rate_product(model, q, qd, link), w, 1e-7)
+
+
 def test_9_37_the_error_leads_from_the_hand_to_where_it_is_to_be():
     """X_d - X: the place by a difference, the axes by the turn that takes R to R_d."""
     random = np.random.default_rng(6)
@@ -289,6 +304,8 @@ def test_the_pid_takes_over_as_far_as_forces_at_the_hand_can():
         near = free + J.T @ np.linalg.lstsq(J.T, tau - free, rcond=None)[0]
         np.testing.assert_allclose(controller.torque(state, wanted), near, atol=1e-9)
         assert (np.abs(near - tau).max() < 1e-9) == (model.n == 6)
+        near += J.T @ (50.0 * controller.error) * 1e-3  # and from there on, the law
+        np.testing.assert_allclose(controller.torque(state, wanted), near, atol=1e-9)
 
 
 def test_the_pid_in_the_task_space_does_not_wind_up():

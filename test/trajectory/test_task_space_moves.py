@@ -169,7 +169,7 @@ def test_the_angular_velocity_of_a_line_is_along_its_axis_8_57():
 
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("turn_by", [0.02, 0.5, 3.0])
-def test_distance_and_angle_are_synchronized_as_two_joints(profile, turn_by):
+def test_8_48_distance_and_angle_are_synchronized_as_two_joints(profile, turn_by):
     """The time is that of joints D and alpha; nothing exceeds its limit and one touches it."""
     T_start = random_pose(np.random.default_rng(6))
     T_end = moved(T_start, (0.1, -0.2, 0.2), (0.0, turn_by, 0.0))
@@ -303,6 +303,27 @@ def test_all_arms_follow_a_line(name):
     ends = trajectory.at([0.0, move.duration])
     np.testing.assert_allclose(ends.q[0], q0, atol=1e-9)
     np.testing.assert_allclose([ends.qd, ends.qdd], 0.0, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["rx90", "stanford", "kuka_lwr4"])
+def test_9_18_to_9_21_from_the_task_space_to_the_joint_space(name):
+    """FK(q) = X, qd = J^-1 Xd and, without joints to spare, qdd = J^-1 (Xdd - Jdot qd), Jdot by
+    differences; with them, the shortest qd.
+    """
+    model, h = robot(name), 1e-6
+    q0, shift, turned, given = FOLLOWED[name]
+    T_start = Tip(model, **given).pose(np.array(q0))
+    move = line(T_start, moved(T_start, shift, turned), v_max=0.2, w_max=0.6, a_max=1.0)
+    trajectory, link = follow(model, move, q0), model.link_names[-1]
+    for t in np.linspace(0.1, 0.9, 9) * move.duration:
+        (q, qd, qdd, _), (T, V, A) = trajectory.at(t), move.at(t)
+        close(rd.forward_kinematics(model, q, link), T, 1e-6)  # (9.18)
+        inverse = np.linalg.pinv(rd.jacobian(model, q, link))
+        close(qd, inverse @ V, 1e-4)  # (9.19)
+        if model.n == 6:
+            ahead, behind = (rd.jacobian(model, q + s * qd, link) for s in (h, -h))
+            J_dot = (ahead - behind) / (2.0 * h)  # (9.21)
+            close(qdd, inverse @ (A - J_dot @ qd), 1e-3)  # (9.20)
 
 
 @pytest.mark.parametrize("profile", ["linear", "trapezoid", "bang_bang", "smooth_trapezoid"])
