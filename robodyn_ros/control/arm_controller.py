@@ -119,7 +119,7 @@ class ArmController:
     def _patience(self) -> float:
         return self._watch.patience(self.settings.timeout)
 
-    # ---------------------------------------------------------------- samples
+    # samples
 
     def update(self, t: float, q: npt.ArrayLike, qd: npt.ArrayLike) -> Array:
         """(n,): the torque [N m or N] to give after a sample of the time t [s].
@@ -169,7 +169,7 @@ class ArmController:
         """The next sample has nothing to do with the last: hold the arm where that finds it."""
         self._fresh = True
 
-    # ---------------------------------------------------------------- orders
+    # orders
 
     def follow(self, trajectory: Path, at: float | None = None) -> None:
         """Follow a trajectory from now on, or from the time `at` [s]; one that has begun is joined
@@ -244,7 +244,7 @@ class ArmController:
         self.enable(False)
         self._off = True
 
-    # ---------------------------------------------------------------- settings
+    # settings
 
     def prepare(self, settings: ArmSettings) -> ArmParts:
         """Laws and reactions for new settings, or an error; nothing changes yet."""
@@ -260,7 +260,7 @@ class ArmController:
             parts.law.reset(old.rate_limiter.tau)
             self._giving_in.begin(self._state)
 
-    # ---------------------------------------------------------------- one step of each mode
+    # one step of each mode
 
     def _holding(self, state: JointState, dt: float) -> Array:
         motion = self._reference.advance(dt)
@@ -304,7 +304,7 @@ class ArmController:
         self._idle = self._giving_in.at_rest
         return torque
 
-    # ---------------------------------------------------------------- from one mode to another
+    # from one mode to another
 
     def _begin(self, t: float, state: JointState) -> Array:
         """Take over an arm of which nothing is known but this sample."""
@@ -348,7 +348,7 @@ class ArmController:
         self._cleared = self._idle = self._off = False
         self._quiet = 0.0
 
-    # ---------------------------------------------------------------- torque
+    # torque
 
     def _give(self, state: JointState, dt: float) -> Array:
         """One step of the mode it is in; a safe hold if that cannot be done."""
