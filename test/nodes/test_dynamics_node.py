@@ -11,6 +11,7 @@ from geometry_msgs.msg import WrenchStamped  # isort: skip
 from sensor_msgs.msg import JointState  # isort: skip
 from std_msgs.msg import Bool, Float64MultiArray, String  # isort: skip
 from std_srvs.srv import Trigger  # isort: skip
+from visualization_msgs.msg import Marker, MarkerArray  # isort: skip
 
 from robodyn_ros.nodes.dynamics_node import DynamicsNode  # isort: skip
 from robodyn_ros.nodes.runtime import LATCHED, STATE_IN, set_stamp  # isort: skip
@@ -171,3 +172,21 @@ def test_the_robot_may_come_by_topic():
         states = there.collect(DiagnosticStatus, "dynamics_node/collision_state", LATCHED)
         Arm(there).stay(100)
         there.until(lambda: states and states[-1].message == "CLEAR")
+
+
+def test_an_arrow_shows_the_force_while_something_touches(there):
+    arm = Arm(there)
+    drawn = there.collect(MarkerArray, "dynamics_node/markers", STATE_IN)
+    there.until(lambda: there.nodes[0].to_markers.wanted)
+    arm.stay(100)
+    assert {marker.markers[0].action for marker in drawn} == {Marker.DELETE}
+    arm.stay(150, push=(6.0, 5.0))
+    arrow = drawn[-1].markers[0]
+    assert arrow.action == Marker.ADD and arrow.type == Marker.ARROW
+    assert arrow.header.frame_id == MODEL.link_names[1]
+    tail, head = arrow.points
+    force = rd.external_wrench(MODEL, arm.q, [6.0, 5.0], MODEL.link_names[1])[:3]
+    assert np.linalg.norm([tail.x, tail.y, tail.z]) == pytest.approx(
+        0.01 * np.linalg.norm(force), rel=0.1
+    )
+    assert (head.x, head.y, head.z) == (0.0, 0.0, 0.0)
