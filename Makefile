@@ -1,6 +1,7 @@
 # Everything runs in .venv, which is made on first use and renewed when setup.py changes.
 PYTHON ?= python3
 ARGS   ?=
+BENCH  ?= dynamics
 
 BIN   := .venv/bin
 READY := .venv/.ready
@@ -22,8 +23,8 @@ test: lint  ## lint, then all tests; ARGS="…" goes to pytest
 	$(BIN)/python -c "import robodyn_ros as rd; rd.warmup(rd.robots.planar_2r())"
 	ROS_PYTHON_CHECK_FIELDS=1 $(BIN)/python -m pytest -n 2 $(ARGS)
 
-bench: $(READY)  ## timings as ratios; ARGS="…" goes to the benchmark
-	$(BIN)/python benchmark/dynamics.py $(ARGS)
+bench: $(READY)  ## figures and their bars; BENCH=dynamics, plants, detection, control or ros_loop
+	$(BIN)/python benchmark/$(BENCH).py $(ARGS)
 
 lint: $(READY)  ## ruff check, ruff format, mypy
 	$(BIN)/ruff check .

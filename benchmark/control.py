@@ -12,19 +12,17 @@ how each is measured.
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
-import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 import control_runs as runs
 import numpy as np
 import pinocchio as pin
 from control_runs import REACTIONS, Hit, Run
+from figures import Figure, figures_table, finish, options
 from rich import box
 from rich.console import Console
 from rich.progress import track
@@ -43,17 +41,6 @@ ROBOTS = ("lwr_iii", "kuka_lwr4")
 LAWS = ("passivity", "computed_torque")
 FELT = 10.0  # [N]: less than that without a reaction is nothing to compare with
 ROUNDING = 1e-6  # by how much a limit may be passed
-
-
-@dataclass(frozen=True)
-class Figure:
-    """One line of the table."""
-
-    figure: str
-    measured: str
-    bar: str
-    passed: bool
-    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -393,18 +380,6 @@ FIGURES = [timing, whole_cycle, tracking, wrong_model, falling, scaling, walls, 
 # ---------------------------------------------------------------- the program
 
 
-def report(figures: list[Figure], settings: Settings, seconds: float) -> Table:
-    title = f"{', '.join(ROBOTS)}; {' and '.join(settings.plants)} plant, seed {settings.seed}"
-    table = Table(title=f"{title}, {seconds:.0f} s", title_justify="left", box=box.SIMPLE_HEAD)
-    for name in ("figure", "measured", "bar", "", "of what"):
-        table.add_column(name, justify="right" if name in ("measured", "bar") else "left")
-    for figure in figures:
-        verdict = "[green]passed[/]" if figure.passed else "[red]missed[/]"
-        asked = "" if figure.bar.startswith("(") else verdict
-        table.add_row(figure.figure, figure.measured, figure.bar, asked, figure.note)
-    return table
-
-
 def settings_from(arguments: argparse.Namespace) -> Settings:
     quick, plant = arguments.quick, arguments.plant
     return Settings(
@@ -420,13 +395,10 @@ def settings_from(arguments: argparse.Namespace) -> Settings:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="about a minute")
+    parser = options(__doc__)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--plant", choices=["rigid", "mujoco", "both"], default="both")
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--json", type=Path, help="also write the figures to this file")
-    parser.add_argument("--check", action="store_true", help="fail if a figure misses its bar")
     arguments = parser.parse_args()
     settings = settings_from(arguments)
     console, start = Console(), time.perf_counter()
@@ -441,13 +413,9 @@ def main() -> None:
                 figures.append(figure)
     for table in bench.tables:
         console.print(table)
-    console.print(report(figures, settings, time.perf_counter() - start))
-    if arguments.json:
-        lines = [asdict(figure) for figure in figures]
-        result = {"settings": asdict(settings), "figures": lines}
-        arguments.json.write_text(json.dumps(result, indent=2) + "\n")
-    if arguments.check and not all(figure.passed for figure in figures):
-        sys.exit("some figures missed their bars")
+    title = f"{', '.join(ROBOTS)}; {' and '.join(settings.plants)} plant, seed {settings.seed}"
+    console.print(figures_table(figures, f"{title}, {time.perf_counter() - start:.0f} s"))
+    finish(figures, arguments, settings=asdict(settings))
 
 
 if __name__ == "__main__":

@@ -11,21 +11,19 @@ docs/detection.md says how each figure is measured and what bounds it.
 from __future__ import annotations
 
 import argparse
-import json
 import math
-import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from importlib.util import find_spec
-from pathlib import Path
 
 import detection_runs as runs
 import fault_scenarios
 import numpy as np
 from detection_bench import MARGIN, Bench, Settings
 from detection_runs import Arm, Run
+from figures import Figure, figures_table, finish, options
 from rich import box
 from rich.console import Console
 from rich.table import Table
@@ -35,17 +33,6 @@ import robodyn_ros as rd
 THRESHOLD_BARS = (2.0, 0.4)  # [N m], of joints 1 to 4 and of those beyond
 
 Array = np.ndarray
-
-
-@dataclass(frozen=True)
-class Figure:
-    """One line of the table."""
-
-    figure: str
-    measured: str
-    bar: str
-    passed: bool
-    note: str = ""
 
 
 def step_delay(bench: Bench) -> Iterator[Figure]:
@@ -246,17 +233,6 @@ def bounds_table(found: dict[str, dict[str, list[float]]]) -> Table:
     return table
 
 
-def report(figures: list[Figure], settings: Settings, seconds: float) -> Table:
-    title = f"{', '.join(settings.robots)}; {settings.plant} plant, seed {settings.seed}"
-    table = Table(title=f"{title}, {seconds:.0f} s", title_justify="left", box=box.SIMPLE_HEAD)
-    for name in ("figure", "measured", "bar", "", "of what"):
-        table.add_column(name, justify="right" if name in ("measured", "bar") else "left")
-    for figure in figures:
-        verdict = "[green]passed[/]" if figure.passed else "[red]missed[/]"
-        table.add_row(figure.figure, figure.measured, figure.bar, verdict, figure.note)
-    return table
-
-
 def plants() -> list[str]:
     """The plants that can be had, the best first."""
     return ["mujoco", "rigid"] if find_spec("mujoco") else ["rigid"]
@@ -280,8 +256,7 @@ def settings_from(arguments: argparse.Namespace) -> Settings:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="about a minute")
+    parser = options(__doc__)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--plant", choices=["rigid", "mujoco"], default=plants()[0])
     parser.add_argument(
@@ -292,8 +267,6 @@ def main() -> None:
     parser.add_argument("--hours", type=float, help="without contact; 10, quick: 0.05")
     parser.add_argument("--pushes", type=int, help="10000, quick: 300")
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--json", type=Path, help="also write the figures to this file")
-    parser.add_argument("--check", action="store_true", help="fail if a figure misses its bar")
     arguments = parser.parse_args()
     settings = settings_from(arguments)
     console, start = Console(), time.perf_counter()
@@ -308,15 +281,11 @@ def main() -> None:
                 console.print(f"[bold]{figure.figure}: {figure.measured}[/] {figure.note}")
                 figures.append(figure)
     seconds = time.perf_counter() - start
-    console.print(report(figures, settings, seconds))
+    title = f"{', '.join(settings.robots)}; {settings.plant} plant, seed {settings.seed}"
+    console.print(figures_table(figures, f"{title}, {seconds:.0f} s"))
     limits = bounds(bench)
     console.print(bounds_table(limits))
-    if arguments.json:
-        lines = [asdict(figure) for figure in figures]
-        result = {"settings": asdict(settings), "figures": lines, "bounds": limits}
-        arguments.json.write_text(json.dumps(result, indent=2) + "\n")
-    if arguments.check and not all(figure.passed for figure in figures):
-        sys.exit("some figures missed their bars")
+    finish(figures, arguments, settings=asdict(settings), bounds=limits)
 
 
 if __name__ == "__main__":

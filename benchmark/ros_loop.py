@@ -11,20 +11,16 @@ than once.
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from rich import box
+from figures import Figure, figures_table, finish, options
 from rich.console import Console
-from rich.table import Table
 
 os.environ["ROS_DOMAIN_ID"] = str(102 + os.getpid() % 100)
 os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
@@ -41,16 +37,6 @@ from robodyn_ros.resources import share_path  # noqa: E402
 SETTLE = 4.0  # [s] after the start that are not measured
 TICK = os.sysconf("SC_CLK_TCK")
 HIGHEST = (1500.0, 2000.0, 2500.0, 3000.0, 4000.0)  # [Hz], tried in turn
-
-
-@dataclass(frozen=True)
-class Figure:
-    """One line of the table."""
-
-    figure: str
-    measured: str
-    bar: str
-    passed: bool
 
 
 class Probe:
@@ -217,30 +203,17 @@ def latency(name: str, loop: Loop, bar: float) -> Figure:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="5 s each instead of 20")
+    parser = options(__doc__)
     parser.add_argument("--robot", default="lwr_iii")
-    parser.add_argument("--json", type=Path, help="also write the figures to this file")
-    parser.add_argument("--check", action="store_true", help="fail if a figure misses its bar")
     arguments = parser.parse_args()
     console = Console()
-    table = Table(title=f"{arguments.robot}, {os.cpu_count()} cores", box=box.SIMPLE_HEAD)
-    for heading in ("figure", "measured", "bar", ""):
-        table.add_column(heading, justify="right" if heading in ("measured", "bar") else "left")
     found = []
     with console.status("running the nodes, one configuration after the other"):
         for figure in figures(arguments.robot, 5.0 if arguments.quick else 20.0):
             console.print(f"{figure.figure}: {figure.measured}", highlight=False)
             found.append(figure)
-    for figure in found:
-        verdict = "[green]passed[/]" if figure.passed else "[red]missed[/]"
-        table.add_row(figure.figure, figure.measured, figure.bar, verdict)
-    console.print(table)
-    if arguments.json:
-        lines = [asdict(figure) for figure in found]
-        arguments.json.write_text(json.dumps(lines, indent=2) + "\n", encoding="utf-8")
-    if arguments.check and not all(figure.passed for figure in found):
-        sys.exit("some figures missed their bars")
+    console.print(figures_table(found, f"{arguments.robot}, {os.cpu_count()} cores"))
+    finish(found, arguments)
 
 
 if __name__ == "__main__":
