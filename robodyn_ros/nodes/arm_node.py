@@ -74,12 +74,10 @@ class ArmNode(Node):
         return self.get_clock().now().nanoseconds * 1e-9 if self._simulated else time.time()
 
     def complain(self, text: str) -> None:
-        """A warning, the same one at most once a second."""
-        wall = time.monotonic()
-        if wall - self._said.get(text, -1.0) >= 1.0:
-            if len(self._said) >= 100:
-                self._said.clear()
-            self._said[text] = wall
+        """A warning, at most once a second about what stands before its colon."""
+        wall, about = time.monotonic(), text.partition(":")[0]
+        if wall - self._said.get(about, -1.0) >= 1.0:
+            self._said[about] = wall
             self.get_logger().warning(text)
 
     def _look_for_listeners(self) -> None:

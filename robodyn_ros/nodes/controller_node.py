@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
@@ -16,18 +15,17 @@ from ..control.arm_controller import ArmController, Mode
 from ..errors import RobodynError
 from ..model.robot import RobotModel
 from ..trajectory.lists import from_points
-from .arm_node import ArmNode
-from .intake import Intake, Sample
+from .intake import Sample
 from .node_settings import ControllerSettings
-from .pace import Pace
 from .rounds import Rounds
-from .runtime import LATCHED, STATE_IN, STATE_OUT, EffortMessage, JointStateMessage, run
+from .runtime import LATCHED, STATE_OUT, EffortMessage, JointStateMessage, run
+from .state_node import StateNode
 
 SAME = 1e-6  # [s]: stamps that went through text
 TOUCHED = {"contact": ("CONTACT", "COLLISION"), "collision": ("COLLISION",)}
 
 
-class ControllerNode(ArmNode):
+class ControllerNode(StateNode):
     """Answers every joint state with a command."""
 
     def __init__(self) -> None:
@@ -38,45 +36,36 @@ class ControllerNode(ArmNode):
         self.arm = ArmController(model, self.settings.arm)
         self.parameters.prepare = lambda new: self.arm.prepare(new.arm)
         self.parameters.apply = self.arm.apply
-        self.intake = Intake(model, self.settings.stamps)
-        self.pace = Pace(1.0 / self.settings.rate)
         self.rounds: Rounds | None = None
-        self.heard = False  # whether joint states came since the last look
         self.word_at = 0.0  # [s], the sample that the detector's last word is about
         self.waiting: Sample | None = None  # for the detector's word, in lockstep
         self.command = EffortMessage(model.n)
         self.reference = JointStateMessage(model.joint_names, "position", "velocity", "effort")
         self.to_command = self.outlet(Float64MultiArray, "effort_controller/commands", STATE_OUT)
         self.to_reference = self.outlet(JointState, "~/reference", STATE_OUT)
-        self.listen(JointState, "joint_states", self._measured, STATE_IN)
+        self.watch_states(model, silence=self.settings.arm.timeout)
         self.listen(JointTrajectory, "~/joint_trajectory", self._follow, 10)
         self.listen(DiagnosticStatus, "dynamics_node/collision_state", self._touched, LATCHED)
         self.create_service(SetBool, "~/enable", self._enable)
         self.create_service(Trigger, "~/clear", self._clear)
-        self.create_timer(self.settings.arm.timeout, self._overdue, clock=self._wall)
 
-    def _measured(self, message: JointState) -> None:
-        begun = time.perf_counter()
-        self.heard = True
-        sample = self.intake.take(message, self.now())
-        if sample is None:
-            self.complain(f"joint_states: {self.intake.reason}")
-            self._command(self.arm.lost(self.now(), f"joint_states: {self.intake.reason}"))
-            return
-        if self.intake.remark:
-            self.complain(f"joint_states: {self.intake.remark}")
+    def sampled(self, sample: Sample) -> None:
+        """Answer it; in lockstep, once the detector has said its word about it."""
         if self.settings.lockstep and abs(self.word_at - sample.t) > SAME:
             self.waiting = sample
-            return
-        self._answer(sample)
-        self.pace.latency(time.perf_counter() - begun)
+        else:
+            self._answer(sample)
+
+    def unseen(self, reason: str) -> None:
+        """Without a sample, what the arm can do about it; in lockstep no answer is due."""
+        if not self.settings.lockstep:
+            self._command(self.arm.lost(self.now(), reason))
 
     def _answer(self, sample: Sample) -> None:
         if sample.restart:
             self.arm.restart()
         self._command(self.arm.update(sample.t, sample.q, sample.qd))
         self._publish_reference(sample.t)
-        self.pace.sample(sample.t)
         silent = sample.t - self.word_at
         if 0.0 < self.settings.detector_timeout < silent and self.word_at:
             self.arm.safe_hold(f"no word of the detector for {silent:.3f} s")
@@ -125,12 +114,6 @@ class ControllerNode(ArmNode):
         if self.waiting is not None and abs(self.waiting.t - self.word_at) <= SAME:
             sample, self.waiting = self.waiting, None
             self._answer(sample)
-
-    def _overdue(self) -> None:
-        """No joint state for a while of wall time."""
-        if not self.heard and self.pace.samples and not self.settings.lockstep:
-            self._command(self.arm.lost(self.now(), "joint_states have stopped"))
-        self.heard = False
 
     def _enable(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
         self.arm.enable(request.data)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from math import hypot
 from typing import Any
 
@@ -17,12 +16,11 @@ from visualization_msgs.msg import MarkerArray
 from ..detection.detector import Level
 from ..detection.monitor import ContactMonitor, Report
 from ..model.robot import RobotModel
-from .arm_node import ArmNode
-from .intake import Intake
+from .intake import Sample
 from .markers import force_arrow
 from .node_settings import DynamicsSettings
-from .pace import Pace
 from .runtime import LATCHED, STATE_IN, STATE_OUT, JointStateMessage, run, set_stamp
+from .state_node import StateNode
 
 FRAME = 1.0 / 30.0  # [s] between two markers
 STOPPED = 1.0  # [s] of wall time without joint states in simulated time
@@ -35,13 +33,12 @@ LEVELS = {
 }
 
 
-class DynamicsNode(ArmNode):
+class DynamicsNode(StateNode):
     """Publishes residual, collision state and external wrench for every joint state."""
 
     def __init__(self) -> None:
         self.word: tuple[Any, ...] | None = None  # what was last said about contact
         self.told = 0.0  # [s], when
-        self.heard = False  # whether joint states came since the last look
         super().__init__("dynamics_node", DynamicsSettings())
 
     def configure(self, model: RobotModel) -> None:
@@ -49,8 +46,6 @@ class DynamicsNode(ArmNode):
         self.monitor = ContactMonitor(model, self.settings.monitor)
         self.parameters.prepare = lambda new: self.monitor.prepare(new.monitor)
         self.parameters.apply = self.monitor.apply
-        self.intake = Intake(model, self.settings.stamps)
-        self.pace = Pace(1.0 / self.settings.rate)
         self.tau = np.zeros(model.n)
         self.limit = model.tau_max
         self.commanded = False
@@ -64,36 +59,26 @@ class DynamicsNode(ArmNode):
         self.to_flag = self.outlet(Bool, "~/collision", LATCHED)
         if self.settings.effort == "command":
             self.listen(Float64MultiArray, "effort_controller/commands", self._commanded, STATE_IN)
-        self.listen(JointState, "joint_states", self._measured, STATE_IN)
         self.create_service(Trigger, "~/reset", self._reset)
         # Simulated time may be slow; only if it has stopped for long is it over
         simulated = self.get_parameter("use_sim_time").value
-        period = STOPPED if simulated else max(PATIENCE / self.settings.rate, 0.02)
-        self.create_timer(period, self._overdue, clock=self._wall)
+        silence = STOPPED if simulated else max(PATIENCE / self.settings.rate, 0.02)
+        self.watch_states(model, silence, forgiven=PATIENCE - 1)
 
     def _commanded(self, message: Float64MultiArray) -> None:
         """The torque that acts from now on: what is over the limit the motors do not give."""
         if len(message.data) != self.tau.size:
-            self.complain(f"a command has {len(message.data)} numbers, not {self.tau.size}")
+            self.complain(f"refused a command: {len(message.data)} numbers, not {self.tau.size}")
             return
         tau = np.frombuffer(message.data)
         if not np.isfinite(tau.sum()):
-            self.complain("a command is not finite")
+            self.complain("refused a command: not finite")
             return
         np.clip(tau, -self.limit, self.limit, out=self.tau)
         self.commanded = True
 
-    def _measured(self, message: JointState) -> None:
-        begun = time.perf_counter()
-        self.heard = True
-        sample = self.intake.take(message, self.now())
-        if sample is None:
-            self.complain(f"joint_states: {self.intake.reason}")
-            if self.pace.dropped() >= PATIENCE:
-                self._lost(self.intake.reason)
-            return
-        if self.intake.remark:
-            self.complain(f"joint_states: {self.intake.remark}")
+    def sampled(self, sample: Sample) -> None:
+        """Look for contact, if the torque is known."""
         if sample.restart:
             self.monitor.reset("joint states begin anew")
         if self.settings.effort == "joint_states":
@@ -101,19 +86,12 @@ class DynamicsNode(ArmNode):
         else:
             tau, missing = self.tau if self.commanded else None, "no command has come"
         if tau is None:
-            self._lost(missing)
+            self.unseen(missing)
         else:
             self._publish(self.monitor.update(sample.t, sample.q, sample.qd, tau), sample.t)
-        self.pace.sample(sample.t)
-        self.pace.latency(time.perf_counter() - begun)
 
-    def _overdue(self) -> None:
-        """No joint state for some periods of wall time: nothing is known any more."""
-        if not self.heard and self.pace.samples:
-            self._lost("joint_states have stopped")
-        self.heard = False
-
-    def _lost(self, reason: str) -> None:
+    def unseen(self, reason: str) -> None:
+        """Nothing is known any more."""
         self._publish_state(self.monitor.lost(reason), self.now())
 
     def _publish(self, report: Report, t: float) -> None:

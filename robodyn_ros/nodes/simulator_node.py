@@ -74,7 +74,7 @@ class SimulatorNode(ArmNode):
             return
         tau = np.frombuffer(message.data)
         if not np.isfinite(tau.sum()):
-            self.complain("refused a command that is not finite")
+            self.complain("refused a command: not finite")
             return
         self.tau[:] = tau
         self.fresh, self.silent = True, 0.0
@@ -102,7 +102,7 @@ class SimulatorNode(ArmNode):
         """A step when one is due, and two while time has been lost: stamps never leap."""
         due = self.now() - self.start - self.plant.state.t
         if due > LATE:
-            self.complain(f"{due:.3f} s behind: given up")
+            self.complain(f"too slow: {due:.3f} s of wall time given up")
             self.start += due - self.dt
             due = self.dt
         if due < 0.5 * self.dt:
