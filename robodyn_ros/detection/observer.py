@@ -146,11 +146,14 @@ class MomentumObserver:
     def continue_from(self, other: MomentumObserver) -> None:
         """Go on where another observer of the same robot stands: r does not jump.
 
-        Where what counts as outside torque differs, the next sample only starts this one.
+        Where the model or what counts as outside torque differs, the next sample only starts this
+        one: momentum of another model is no momentum to go on from.
         """
         for vector in (R, P, B):
             self._vectors[int(vector)] = other._vectors[int(vector)]
-        alike = all(self._own[int(k)] == other._own[int(k)] for k in (GRAVITY_FREE, FRICTION))
+        alike = self.model is other.model and all(
+            self._own[int(k)] == other._own[int(k)] for k in (GRAVITY_FREE, FRICTION)
+        )
         self._own[int(STARTED)] = other._own[int(STARTED)] if alike else 0.0
 
     def reset(self) -> None:

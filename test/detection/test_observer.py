@@ -209,3 +209,22 @@ def test_reset_starts_anew():
 def test_gains_are_checked(gain):
     with pytest.raises(rd.ArgumentError, match="gain"):
         MomentumObserver(rd.robots.planar_2r(), gain)
+
+
+def test_a_changed_model_takes_over_without_a_jump():
+    """In motion, with a payload: r is kept, and follows the new model from the next sample on."""
+    bare = rd.robots.lwr_iii()
+    loaded = bare.replace(payload=rd.Payload("link_7", 2.0, com=(0.0, 0.0, 0.1)))
+    plant = rd.RigidPlant(loaded, np.full(7, 0.3), np.full(7, 0.4), friction=False)
+    old, new = rd.MomentumObserver(bare, 50.0), rd.MomentumObserver(loaded, 50.0)
+    for k in range(600):
+        state = plant.step(rd.gravity_torque(loaded, plant.state.q), 1e-3)
+        observer = old if k < 300 else new
+        if k == 300:
+            before = old.r
+            new.continue_from(old)
+        r = observer.update(state.q, state.qd, state.tau, 1e-3)
+        if k == 300:
+            np.testing.assert_array_equal(r, before)
+    assert np.abs(before).max() > 5.0  # the bare model takes the load for a touch
+    assert np.abs(r).max() < 1e-3
