@@ -28,6 +28,7 @@ from rich.progress import track
 from rich.table import Table
 
 import robodyn_ros as rd
+from robodyn_ros.dynamics.regressor import regressor, slotine_li_regressor
 
 Call = Callable[[], object]
 BATCH = 100_000
@@ -36,6 +37,14 @@ BATCH = 100_000
 def everything(result: object) -> np.ndarray:
     """All numbers of a result in a row."""
     return np.hstack([np.ravel(part) for part in result])
+
+
+def standard_columns(Y: np.ndarray) -> np.ndarray:
+    """What both regressors must agree on: Pinocchio has Iyy before Ixz, so each pair's sum."""
+    ten = Y.reshape(len(Y), -1, 10)
+    return np.concatenate(
+        [ten[..., [0, 1, 2, 3, 4, 5, 8, 9]], ten[..., 6:8].sum(-1)[..., None]], -1
+    )
 
 
 class Row:
@@ -196,6 +205,14 @@ def rows() -> list[Row]:
             6.0,
             lambda: rd.force_rate(model, q, qd, qdd, qddd),
             [rate_by_derivatives],
+        ),
+        Row(
+            "regressor",
+            1.8,
+            lambda: regressor(model, q, qd, qdd),
+            [lambda: pin.computeJointTorqueRegressor(P, D, q, qd, qdd)],
+            {"Slotine-Li": lambda: slotine_li_regressor(model, q, qd, qd_a, qdd)},
+            view=standard_columns,
         ),
         Row("mass_matrix", None, lambda: rd.mass_matrix(model, q), [lambda: pin.crba(P, D, q)]),
         Row(

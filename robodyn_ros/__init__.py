@@ -55,6 +55,18 @@ _HOME = {
         "SingularityError",
         "inverse_kinematics",
     ],
+    "dynamics.regressor": [
+        "filtered_regressor",
+        "filtered_rotor_columns",
+        "friction_columns",
+        "low_pass",
+        "momentum_regressor",
+        "regressor",
+        "rotor_columns",
+        "slotine_li_regressor",
+    ],
+    "dynamics.base_parameters": ["BaseParameters", "base_parameters"],
+    "dynamics.lu_meng": ["link_regressor", "lu_meng_parameters", "lu_meng_regressor"],
     "trajectory.trajectory": ["Trajectory"],
     "trajectory.piecewise": ["PiecewisePolynomial"],
     "trajectory.joint_move": ["JointMove", "joint_move"],
@@ -76,6 +88,8 @@ _HOME = {
     "control.friction": ["FrictionFeedForward", "FrictionObserver"],
     "control.arm_controller": ["ArmController", "Mode"],
     "control.arm_settings": ["ArmSettings"],
+    "control.adaptive": ["AdaptiveController"],
+    "control.unknowns": ["Load"],
     "detection.observer": ["MomentumObserver", "residual"],
     "detection.other_observers": ["EnergyObserver", "InverseDynamicsObserver", "VelocityObserver"],
     "detection.thresholds": ["Thresholds", "calibrate"],
@@ -114,6 +128,7 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:  # the same for type checkers; a test keeps both lists alike
+    from .control.adaptive import AdaptiveController as AdaptiveController
     from .control.arm_controller import ArmController as ArmController
     from .control.arm_controller import Mode as Mode
     from .control.arm_settings import ArmSettings as ArmSettings
@@ -129,6 +144,7 @@ if TYPE_CHECKING:  # the same for type checkers; a test keeps both lists alike
     from .control.task_space import PoseMotion as PoseMotion
     from .control.task_space import TaskSpaceController as TaskSpaceController
     from .control.task_space import TaskSpacePid as TaskSpacePid
+    from .control.unknowns import Load as Load
     from .detection.detector import CollisionDetector as CollisionDetector
     from .detection.detector import CollisionState as CollisionState
     from .detection.detector import Level as Level
@@ -152,6 +168,8 @@ if TYPE_CHECKING:  # the same for type checkers; a test keeps both lists alike
     from .detection.wrench import contact_point as contact_point
     from .detection.wrench import external_wrench as external_wrench
     from .detection.wrench import force_doubt as force_doubt
+    from .dynamics.base_parameters import BaseParameters as BaseParameters
+    from .dynamics.base_parameters import base_parameters as base_parameters
     from .dynamics.coriolis import coriolis_matrix as coriolis_matrix
     from .dynamics.coriolis import equations_of_motion as equations_of_motion
     from .dynamics.energy import kinetic_energy as kinetic_energy
@@ -170,6 +188,9 @@ if TYPE_CHECKING:  # the same for type checkers; a test keeps both lists alike
     from .dynamics.kinematics import forward_kinematics as forward_kinematics
     from .dynamics.kinematics import jacobian as jacobian
     from .dynamics.kinematics import jacobian_rate_product as jacobian_rate_product
+    from .dynamics.lu_meng import link_regressor as link_regressor
+    from .dynamics.lu_meng import lu_meng_parameters as lu_meng_parameters
+    from .dynamics.lu_meng import lu_meng_regressor as lu_meng_regressor
     from .dynamics.momentum import momentum_terms as momentum_terms
     from .dynamics.momentum import momentum_terms_by_sweeps as momentum_terms_by_sweeps
     from .dynamics.motion import Motion as Motion
@@ -182,6 +203,14 @@ if TYPE_CHECKING:  # the same for type checkers; a test keeps both lists alike
     from .dynamics.newton_euler import mass_matrix_column as mass_matrix_column
     from .dynamics.newton_euler import momentum as momentum
     from .dynamics.newton_euler import velocity_torque as velocity_torque
+    from .dynamics.regressor import filtered_regressor as filtered_regressor
+    from .dynamics.regressor import filtered_rotor_columns as filtered_rotor_columns
+    from .dynamics.regressor import friction_columns as friction_columns
+    from .dynamics.regressor import low_pass as low_pass
+    from .dynamics.regressor import momentum_regressor as momentum_regressor
+    from .dynamics.regressor import regressor as regressor
+    from .dynamics.regressor import rotor_columns as rotor_columns
+    from .dynamics.regressor import slotine_li_regressor as slotine_li_regressor
     from .dynamics.warmup import warmup as warmup
     from .errors import ArgumentError as ArgumentError
     from .errors import ModelError as ModelError

@@ -1,0 +1,229 @@
+"""AdaptiveController: tracks a motion and finds out on the way what the arm weighs.
+
+e = q_d - q,  qd_r = qd_d + Lambda e,  qdd_r = qdd_d + Lambda ed,  s = qd_r - qd = ed + Lambda e.
+theta holds what is unknown, by name (see `unknowns`), Y_u its columns of the regressor.
+
+slotine_li    tau = M qdd_r + C*(q, qd) qd_r + g + Kd s         theta' = Gamma Y_u^T s
+              Y_u(q, qd, qd_r, qdd_r). What is known is one sweep of NE*. Stable by
+              V = 1/2 s^T M s + 1/2 phi^T Gamma^-1 phi,  Vdot = -s^T Kd s,  phi: what theta lacks.
+
+lu_meng       tau = M (qdd_r + lambda s) + C qd + g             theta' = Gamma Y_u^T s
+              [LuMeng1993] (95), (94): Y_u(q, qd, qdd*), qdd* = qdd_r + lambda s is (96), by plain
+              Newton-Euler. Vdot = -s^T (lambda M - Mdot / 2) s: lambda has to be large. With a kd
+              it is (88), (89): Kd s in place of lambda M s.
+
+craig         the same torque, but                              theta' = Gamma Y_u^T M^-1 s
+              Y_u(q, qd, qdd) at the measured acceleration; V = 1/2 s^T s + 1/2 phi^T Gamma^-1 phi,
+              Vdot = -s^T Lambda s. The law of Craig, Hsu and Sastry with Kv = 2 Lambda,
+              Kp = Lambda^2 and the filtered error ed + Lambda e, which is s. The acceleration is
+              the difference of two samples' velocities.
+
+All hats are left out: M, C and g are those of the estimate. Unknown friction is taken at qd_r,
+not at the measured velocity: as friction rises with speed, s^T (f(qd_r) - f(qd)) >= 0 only helps,
+and noise about rest does not shake the arm. Craig's law needs it at qd.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..dynamics.inertia import mass_matrix
+from ..dynamics.ne_star import ne_star
+from ..dynamics.newton_euler import inverse_dynamics
+from ..dynamics.regressor import regressor, slotine_li_regressor
+from ..errors import ArgumentError
+from ..model.robot import RobotModel
+from .controller import Array, Controller, gains_of
+from .friction import WIDTH
+from .unknowns import Bounds, Load, Unknowns
+
+LAWS = ("slotine_li", "lu_meng", "craig")
+
+
+class AdaptiveController(Controller):
+    """Tracks a `Motion` with parameters that it corrects by the tracking error.
+
+    kd [N m s/rad or N s/m]: needed by slotine_li, not for craig. rate: Lambda [1/s].
+    unknown: names, see `unknowns`. gain: Gamma, one number, or one per group (payload, links,
+    friction, rotors), in the parameter's unit squared per joule; for first moments it is reach^2
+    times that of the mass, and changes of links count relative to the link as given. load: what
+    is known of a payload. bounds: (low, high) of masses, friction and rotors by name; without
+    them nothing is negative, and no body ever impossible. dead_zone [rad/s or m/s]: s counts for
+    the adaptation by what it exceeds this. friction_width [rad/s or m/s]: that of the smooth step
+    in Coulomb friction. options: those of `Controller`.
+
+    Friction that is not unknown is left to a `compensation`. The estimate also rests while a
+    limit withholds torque, and while `adapting` is False: what pushes the arm is else learnt as
+    a payload.
+    """
+
+    _adapted: RobotModel | None
+
+    def __init__(
+        self,
+        model: RobotModel,
+        kd: npt.ArrayLike | None,
+        rate: npt.ArrayLike,
+        *,
+        law: str = "slotine_li",
+        unknown: str | Iterable[str] = "payload",
+        gain: float | Mapping[str, float] = 1.0,
+        load: Load | None = None,
+        bounds: Bounds | None = None,
+        dead_zone: npt.ArrayLike = 0.0,
+        friction_width: float = WIDTH,
+        **options: Any,
+    ) -> None:
+        if law not in LAWS:
+            raise ArgumentError(f"law must be one of {', '.join(LAWS)}, got {law!r}")
+        if not 0.0 < friction_width < math.inf:
+            raise ArgumentError(
+                f"friction_width must be positive and finite, got {friction_width!r}"
+            )
+        self._unknowns = Unknowns(model, unknown, load or Load(), bounds or {})
+        super().__init__(model, **options)
+        self.law = law
+        self.rate = gains_of(model, "rate", rate)
+        self._check_feedback(kd)
+        self.kd = np.zeros(model.n) if kd is None else gains_of(model, "kd", kd)
+        self._damping = self.rate if kd is None else np.zeros(model.n)  # that of M s [1/s]
+        self.dead_zone = gains_of(model, "dead_zone", dead_zone, zero=True)
+        self.friction_width = float(friction_width)
+        self.gain = self._unknowns.gain(gain)  # Gamma, (u, u)
+        self.adapting = True
+        laws: dict[str, Callable[..., Array]] = {
+            "slotine_li": self._slotine_li,
+            "lu_meng": self._lu_meng,
+            "craig": self._craig,
+        }
+        self._torque_by_law = laws[law]
+        self._forget()
+
+    @property
+    def model(self) -> RobotModel:
+        """The robot with the parameters as they are estimated now."""
+        if self._adapted is None:
+            self._adapted = self._unknowns.adapted(self._theta)
+        return self._adapted
+
+    @model.setter
+    def model(self, given: RobotModel) -> None:
+        self._known = given
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What is unknown, in the order of `gain`."""
+        return self._unknowns.names
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        """The estimate by name, SI units."""
+        return dict(zip(self.names, self._theta.tolist(), strict=True))
+
+    def reset(self, tau: npt.ArrayLike | None = None) -> None:
+        """Begin anew, with the first estimate, at `tau` as any `Controller`."""
+        super().reset(tau)
+        self._forget()
+
+    def _forget(self) -> None:
+        self._theta = self._unknowns.start.copy()
+        self._slope: Array | None = None  # Gamma Y_u^T s of the last call
+        self._qd: Array | None = None
+        self._adapted = None
+
+    def _check_feedback(self, kd: npt.ArrayLike | None) -> None:
+        if kd is None and self.law == "slotine_li":
+            raise ArgumentError("law 'slotine_li' needs kd [N m s/rad or N s/m]")
+        if kd is not None and self.law == "craig":
+            raise ArgumentError("law 'craig' has no kd, its feedback is rate M s: pass None")
+        if kd is None and self.law == "lu_meng" and np.ptp(self.rate) > 0.0:
+            raise ArgumentError("law 'lu_meng' without kd needs one rate for all joints")
+
+    def _law(self, state: Any, reference: Any, dt: float) -> int:
+        n = self._known.n
+        q, qd, q_d, qd_d, qdd_d = numbers = (
+            state.q,
+            state.qd,
+            reference.q,
+            reference.qd,
+            reference.qdd,
+        )
+        if any(type(x) is not np.ndarray or x.shape != (n,) for x in numbers):
+            return 1
+        if not math.isfinite(sum(float(x.sum()) for x in numbers)):
+            return 1
+        e, ed = q_d - q, qd_d - qd
+        qd_r, qdd_r = qd_d + self.rate * e, qdd_d + self.rate * ed
+        self._wanted[:] = self._torque_by_law(q, qd, qd_r, qdd_r, ed + self.rate * e, dt)
+        self._qd = qd.copy()
+        return 0
+
+    def _slotine_li(
+        self, q: Array, qd: Array, qd_r: Array, qdd_r: Array, s: Array, dt: float
+    ) -> Array:
+        known = ne_star(self._known, q, qd, qd_r, qdd_r)
+        Y_u = self._columns(q, qd, qd_r, qdd_r, qd_r)
+        self._adapt(Y_u.T @ self._beyond(s), dt)
+        return known + Y_u @ self._correction() + self.kd * s
+
+    def _lu_meng(
+        self, q: Array, qd: Array, qd_r: Array, qdd_r: Array, s: Array, dt: float
+    ) -> Array:
+        qdd = qdd_r + self._damping * s
+        known = inverse_dynamics(self._known, q, qd, qdd)
+        Y_u = self._columns(q, qd, qd, qdd, qd_r)
+        self._adapt(Y_u.T @ self._beyond(s), dt)
+        return known + Y_u @ self._correction() + self.kd * s
+
+    def _craig(self, q: Array, qd: Array, qd_r: Array, qdd_r: Array, s: Array, dt: float) -> Array:
+        if self._qd is not None:
+            Y_u = self._columns(q, qd, qd, (qd - self._qd) / dt, qd)
+            pull = np.linalg.solve(self._mass_matrix(q), self._beyond(s))
+            self._adapt(Y_u.T @ pull, dt)
+        qdd = qdd_r + self._damping * s
+        known = inverse_dynamics(self._known, q, qd, qdd)
+        return known + self._columns(q, qd, qd, qdd, qd) @ self._correction()
+
+    def _columns(self, q: Array, qd: Array, qd_a: Array, qdd: Array, velocity: Array) -> Array:
+        """Y_u(q, qd, qd_a, qdd), (n, u); friction is that at `velocity`."""
+        Y = None
+        if self._unknowns.moves_bodies:
+            if qd_a is qd:
+                Y = regressor(self._known, q, qd, qdd)
+            else:
+                Y = slotine_li_regressor(self._known, q, qd, qd_a, qdd)
+        return self._unknowns.columns(Y, velocity, qdd, self.friction_width)
+
+    def _correction(self) -> Array:
+        """What the estimate has beyond the model as it was given."""
+        return self._theta - self._unknowns.inside
+
+    def _mass_matrix(self, q: Array) -> Array:
+        """M of the estimate, column by column from the regressor: [LuMeng1993] V, steps 1 to 3."""
+        still, correction = np.zeros_like(q), self._correction()
+        weight = self._columns(q, still, still, still, still)
+        columns = [
+            (self._columns(q, still, still, unit, still) - weight) @ correction
+            for unit in np.eye(q.size)
+        ]
+        return mass_matrix(self._known, q) + np.array(columns).T
+
+    def _beyond(self, s: Array) -> Array:
+        """What of s lies beyond the dead zone."""
+        return s - np.clip(s, -self.dead_zone, self.dead_zone)
+
+    def _adapt(self, pull: Array, dt: float) -> None:
+        """Move the estimate along Gamma `pull` by the trapezoidal rule, and keep it possible."""
+        slope, before = self.gain @ pull, self._slope
+        self._slope = slope
+        if before is None or not self.adapting or np.any(self.excess):
+            return
+        change = 0.5 * dt * (before + slope)
+        if np.any(change):
+            self._theta = self._unknowns.nearest(self._theta + change)
+            self._adapted = None
