@@ -27,6 +27,7 @@ def shared(*folders):
 
 
 BENCH = ["mujoco>=3.17,<5", "pin"]
+IDENTIFICATION = ["cvxpy", "clarabel", "plotly", "rosbags"]
 
 setup(
     name=NAME,
@@ -69,9 +70,11 @@ setup(
         "mujoco": ["mujoco>=3.17,<5"],
         "dashboard": ["viser"],
         "bags": ["rosbags", "plotly"],
+        "identification": IDENTIFICATION,
         "bench": BENCH,
         "test": [
             *BENCH,
+            *IDENTIFICATION,
             "colcon-common-extensions",
             "example-robot-data",
             "hypothesis",

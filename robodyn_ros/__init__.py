@@ -91,7 +91,11 @@ _HOME = {
     "control.adaptive": ["AdaptiveController"],
     "control.unknowns": ["Load"],
     "detection.observer": ["MomentumObserver", "residual"],
-    "detection.other_observers": ["EnergyObserver", "InverseDynamicsObserver", "VelocityObserver"],
+    "detection.other_observers": [
+        "EnergyObserver",
+        "InverseDynamicsObserver",
+        "VelocityObserver",
+    ],
     "detection.thresholds": ["Thresholds", "calibrate"],
     "detection.detector": ["CollisionDetector", "CollisionState", "Level"],
     "detection.fault_identification": ["FaultReport", "identify_fault"],
@@ -100,6 +104,14 @@ _HOME = {
     "detection.monitor": ["ContactMonitor", "MonitorSettings", "ThresholdSettings"],
     "detection.model_errors": ["ModelErrors"],
     "detection.model_correction": ["correct_model"],
+    "identification.log": ["Log"],
+    "identification.csv_log": ["ColumnMap", "read_csv"],
+    "identification.bag_log": ["read_bag"],
+    "identification.excitation": ["Excitation", "excitation"],
+    "identification.identify": ["identify"],
+    "identification.identified": ["Identified"],
+    "identification.payload": ["identify_payload"],
+    "identification.drive_gains": ["find_gains"],
     "simulation.plant": ["PlantState"],
     "simulation.rigid": ["RigidPlant"],
     "simulation.elastic": ["ElasticJointPlant"],
@@ -218,6 +230,16 @@ if TYPE_CHECKING:  # the same for type checkers; a test keeps both lists alike
     from .errors import ResourceError as ResourceError
     from .errors import RobodynError as RobodynError
     from .errors import UrdfError as UrdfError
+    from .identification.bag_log import read_bag as read_bag
+    from .identification.csv_log import ColumnMap as ColumnMap
+    from .identification.csv_log import read_csv as read_csv
+    from .identification.drive_gains import find_gains as find_gains
+    from .identification.excitation import Excitation as Excitation
+    from .identification.excitation import excitation as excitation
+    from .identification.identified import Identified as Identified
+    from .identification.identify import identify as identify
+    from .identification.log import Log as Log
+    from .identification.payload import identify_payload as identify_payload
     from .model import robots as robots
     from .model.dh import DHRow as DHRow
     from .model.dh import from_dh as from_dh

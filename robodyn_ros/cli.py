@@ -144,6 +144,43 @@ def demo(
 
 
 @app.command()
+def identify(
+    robot: Annotated[str, typer.Argument(help="A URDF file, or a built-in arm.")],
+    logs: Annotated[list[str], typer.Argument(help="CSV (file.csv:first:last for rows) or bag.")],
+    held_out: Annotated[list[str] | None, typer.Option(help="Only predicted; may repeat.")] = None,
+    out: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("identified"),
+    columns: Annotated[str | None, typer.Option(help="t=0 q=1-6 qd=7-12 tau=13-18")] = None,
+    gains: Annotated[str | None, typer.Option(help="Drive gains [N m/A], by commas.")] = None,
+    topic: Annotated[str, typer.Option(help="Of a bag.")] = "/joint_states",
+    cutoff: Annotated[float | None, typer.Option(help="Of the filter [Hz].")] = None,
+) -> None:
+    """Find a robot's masses, inertias and friction in logged motion."""
+    from rich.progress import Progress
+
+    from .identification.command import run
+
+    try:
+        numbers = [float(x) for x in gains.split(",")] if gains else None
+    except ValueError:
+        raise ArgumentError(f"--gains {gains}: write numbers with commas between") from None
+    with Progress(console=complaints) as bar:
+        task = bar.add_task("identify", total=1.0)
+        found = run(
+            load_robot(robot),
+            logs,
+            held_out=held_out or [],
+            out=out,
+            columns=columns,
+            gains=numbers,
+            topic=topic,
+            cutoff=cutoff,
+            progress=lambda share, what: bar.update(task, completed=share, description=what),
+        )
+    for fit in found.fits:
+        print(fit.name, *(f"{share:.2%}" for share in fit.relative))
+
+
+@app.command()
 def topics() -> None:
     """List the topics of running nodes."""
     with ros_at_hand():

@@ -1,0 +1,162 @@
+"""A Log from a CSV file: which column is which, by name or by number."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import ArgumentError
+from .differences import derivative
+from .log import LARGEST, Array, Log
+
+Column = int | str
+
+
+@dataclass(frozen=True)
+class ColumnMap:
+    """Where a file keeps what: column numbers from 0, or names in its first line.
+
+    Without qd, velocities are central differences of the positions. tau may be motor currents:
+    then give `gains` to `read_csv`.
+    """
+
+    t: Column
+    q: Sequence[Column]
+    tau: Sequence[Column]
+    qd: Sequence[Column] | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("q", "tau", "qd"):
+            columns = getattr(self, name)
+            if columns is not None and (isinstance(columns, str) or not len(columns)):
+                raise ArgumentError(f"{name} must list one column per joint, got {columns!r}")
+        counts = {len(columns) for columns in (self.q, self.tau, self.qd or self.q)}
+        if len(counts) > 1:
+            raise ArgumentError("q, qd and tau must list the same number of columns")
+
+    @classmethod
+    def parse(cls, text: str) -> ColumnMap:
+        """From 't=0 q=1-6 qd=7-12 tau=13-18', or names: 't=time q=q1,q2 tau=i1,i2'."""
+        found: dict[str, list[Column]] = {}
+        for item in text.split():
+            name, _, columns = item.partition("=")
+            if name not in ("t", "q", "qd", "tau") or not columns:
+                raise ArgumentError(
+                    f"'{item}' is no column map; write t=0 q=1-6 qd=7-12 tau=13-18"
+                )
+            found[name] = _columns(columns)
+        missing = {"t", "q", "tau"} - set(found)
+        if missing:
+            raise ArgumentError(f"the column map lacks {', '.join(sorted(missing))}: {text!r}")
+        return cls(found["t"][0], found["q"], found["tau"], found.get("qd"))
+
+
+def read_csv(
+    path: str | PathLike[str],
+    columns: ColumnMap,
+    *,
+    gains: npt.ArrayLike | None = None,
+    rows: tuple[int, int | None] = (0, None),
+    delimiter: str = ",",
+) -> Log:
+    """The motion in a CSV file. `gains` [N m/A] turn currents into torques; `rows` are those to
+    take, first to last as Python counts, without the line of names.
+
+    Samples whose time repeats are dropped. A number that cannot be is refused, by row and column.
+    """
+    names, table = _table(Path(path), delimiter)
+    groups = [[columns.t], columns.q, columns.qd or [], columns.tau]
+    which = [[_number_of(column, names, table, path) for column in group] for group in groups]
+    table = table[slice(*rows)]
+    _refuse_damage(table, sorted({c for group in which for c in group}), names, rows[0], path)
+    table = table[np.diff(table[:, which[0][0]], prepend=-np.inf) > 0.0]
+    t, q, qd, tau = (table[:, group] for group in which)
+    t = t[:, 0]
+    if columns.qd is None:
+        qd = derivative(t, q)
+    return Log(t, q, qd, tau * drive_gains(gains, tau.shape[1]), name=Path(path).stem)
+
+
+def drive_gains(gains: npt.ArrayLike | None, n: int) -> Array:
+    """(n,): one gain for all joints or one each; 1 where the log has torques already."""
+    try:
+        found = np.array(np.broadcast_to(np.asarray(1.0 if gains is None else gains, float), (n,)))
+    except (TypeError, ValueError):
+        raise ArgumentError(f"gains must be one number or {n}, got {gains!r}") from None
+    if not np.isfinite(found).all() or not found.all():
+        raise ArgumentError(f"gains must be finite and not 0 [N m/A], got {gains!r}")
+    return found
+
+
+def _table(path: Path, delimiter: str) -> tuple[list[str], Array]:
+    """The names in the first line, if any, and the numbers below."""
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            lines = [line for line in csv.reader(file, delimiter=delimiter) if line]
+    except (OSError, UnicodeDecodeError) as reason:
+        raise ArgumentError(f"cannot read '{path}': {reason}") from None
+    names = [] if not lines or _is_number(lines[0][0]) else [x.strip() for x in lines.pop(0)]
+    width = len(lines[0]) if lines else 0
+    table = np.empty((len(lines), width))
+    for i, line in enumerate(lines):
+        try:
+            table[i] = [float(x) for x in line]
+        except ValueError:
+            raise ArgumentError(
+                f"'{path}': row {i} does not hold {width} numbers: {','.join(line)[:80]!r}"
+            ) from None
+    return names, table
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _number_of(column: Column, names: list[str], table: Array, path: object) -> int:
+    if isinstance(column, str):
+        if column not in names:
+            known = ", ".join(names) or "none: use numbers from 0"
+            raise ArgumentError(f"'{path}' has no column '{column}'; its names are {known}")
+        return names.index(column)
+    if not 0 <= column < table.shape[1]:
+        raise ArgumentError(f"'{path}' has columns 0 to {table.shape[1] - 1}, not {column}")
+    return column
+
+
+def _refuse_damage(
+    table: Array, used: list[int], names: list[str], first: int, path: object
+) -> None:
+    values = table[:, used]
+    bad = ~(np.abs(values) <= LARGEST)
+    # A clock may count from long ago.
+    bad[:, 0] &= ~np.isfinite(values[:, 0]) | (np.abs(values[:, 0]) > 1e12)
+    if bad.any():
+        row, k = (int(i) for i in np.argwhere(bad)[0])
+        column = f"{used[k]}" + (f" ({names[used[k]]})" if names else "")
+        raise ArgumentError(
+            f"'{path}' is damaged: row {first + row}, column {column} holds {values[row, k]:g}, "
+            f"and {int(bad.any(axis=1).sum())} rows in all hold such numbers; choose rows without "
+            "them, or record it again"
+        )
+
+
+def _columns(text: str) -> list[Column]:
+    """'1-6' and '1,2,5' as numbers, anything else as names."""
+    found: list[Column] = []
+    for item in text.split(","):
+        low, dash, high = item.partition("-")
+        if low.isdigit() and (not dash or high.isdigit()):
+            found.extend(range(int(low), int(high if dash else low) + 1))
+        else:
+            found.append(item)
+    return found

@@ -1,0 +1,82 @@
+"""Log: a recorded motion, checked once so that nothing computes with a damaged recording."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import ArgumentError
+
+Array = npt.NDArray[np.float64]
+
+LARGEST = 1e6  # no arm turns, moves or pushes that much: such a number is damage
+SHORTEST = 50  # samples; less is no motion to learn from
+
+
+@dataclass(frozen=True, eq=False)
+class Log:
+    """Times t (T,) [s] with joint positions, velocities and torques (T, n) at them.
+
+    The torque is what the motors gave [N m or N], friction included; a current [A] will do where
+    the drive gains are looked for.
+    """
+
+    t: Array
+    q: Array  # [rad or m]
+    qd: Array  # [rad/s or m/s]
+    tau: Array  # [N m or N]
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        what = f"log '{self.name}'" if self.name else "the log"
+        for field in ("t", "q", "qd", "tau"):
+            object.__setattr__(self, field, _numbers(what, field, getattr(self, field)))
+        samples, shape = self.t.size, self.q.shape
+        if self.t.ndim != 1 or len(shape) != 2 or shape[0] != samples:
+            raise ArgumentError(
+                f"{what}: t must be (T,) and q (T, n), got {self.t.shape}, {shape}"
+            )
+        for field in ("qd", "tau"):
+            found = getattr(self, field).shape
+            if found != shape:
+                raise ArgumentError(f"{what}: {field} must have q's shape {shape}, got {found}")
+        if samples < SHORTEST:
+            raise ArgumentError(f"{what} has {samples} samples; {SHORTEST} at least are needed")
+        steps = np.diff(self.t)
+        if not (steps > 0.0).all():
+            k = int(np.argmin(steps > 0.0)) + 1
+            raise ArgumentError(
+                f"{what}: time stands still or goes back at sample {k} ({self.t[k]:g} s after "
+                f"{self.t[k - 1]:g} s); drop the samples that repeat"
+            )
+
+    @property
+    def n(self) -> int:
+        return int(self.q.shape[1])
+
+    def part(self, first: int, last: int | None = None) -> Log:
+        """Samples `first` to `last`, counted as Python does."""
+        rows = slice(first, last)
+        return Log(self.t[rows], self.q[rows], self.qd[rows], self.tau[rows], self.name)
+
+
+def _numbers(what: str, field: str, value: Any) -> Array:
+    """A read-only copy, or the error that names the first number that cannot be."""
+    try:
+        array = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ArgumentError(f"{what}: {field} must be numbers, got {value!r}") from None
+    # Clocks count from long ago: a time may be large.
+    bad = ~np.isfinite(array) | (np.abs(array) > (np.inf if field == "t" else LARGEST))
+    if bad.any():
+        where = tuple(int(i) for i in np.argwhere(bad)[0])
+        joint = f" of joint {where[1] + 1}" if len(where) > 1 else ""
+        raise ArgumentError(
+            f"{what} is damaged: {field}{joint} at sample {where[0]} is {array[where]:g}; cut the "
+            "bad samples out, or record it again"
+        )
+    array.setflags(write=False)
+    return array

@@ -1,0 +1,245 @@
+"""Identification: exact without noise, honest about noise, and always a possible robot."""
+
+import warnings
+
+import mujoco
+import numpy as np
+import pytest
+from identification_cases import WIDTH, log_of, motion_of
+
+import robodyn_ros as rd
+from robodyn_ros.dynamics.friction import friction_torque
+from robodyn_ros.errors import ArgumentError
+from robodyn_ros.identification.drive_gains import find_gains
+from robodyn_ros.identification.identify import identify
+from robodyn_ros.identification.log import Log
+from robodyn_ros.identification.payload import identify_payload
+from robodyn_ros.identification.pseudo_inertia import pseudo_inertia
+from robodyn_ros.simulation.perturb import perturbed
+
+pytest.importorskip("cvxpy")
+
+LOSSES = ("viscous", "coulomb", "offset")
+OFF = {"mass": 0.2, "com": 0.02, "inertia": 0.3, "friction": 0.4}
+
+
+def base_of(found, model):
+    """Base parameters of a model, with its rotors."""
+    return found.base.combine(np.concatenate([model.inertial_parameters(), model.rotor_inertia]))
+
+
+@pytest.fixture(scope="module")
+def lwr():
+    nominal = rd.robots.kuka_lwr4()
+    real = perturbed(nominal, 1, **OFF)
+    real = real.replace(rotor_inertia=1.2 * real.rotor_inertia)
+    used, unseen = (
+        log_of(real, motion_of(nominal, seed), name=f"motion {seed}") for seed in (1, 2)
+    )
+    shares = []
+    found = identify(
+        nominal,
+        [used],
+        held_out=[unseen],
+        friction=LOSSES,
+        progress=lambda share, what: shares.append(share),
+    )
+    return nominal, real, found, used, unseen, shares
+
+
+def test_without_noise_base_parameters_and_friction_are_found(lwr):
+    nominal, real, found, *_ = lwr
+    truth, start = base_of(found, real), base_of(found, nominal)
+    rank = found.base.rank
+    by_squares = found.least_squares.x[found.least_squares.columns[:rank]]
+    # What is left is the filter's: the friction that turns round, and the ends.
+    assert np.abs(by_squares - truth).max() < 0.03 * np.abs(start - truth).max()
+    assert np.abs(base_of(found, found.model) - truth).max() < 0.03 * np.abs(start - truth).max()
+    np.testing.assert_allclose(found.model.viscous, real.viscous, rtol=0.02)
+    np.testing.assert_allclose(found.model.coulomb, real.coulomb, rtol=0.02)
+    np.testing.assert_allclose(found.friction.shape.width, WIDTH)
+    np.testing.assert_allclose(found.friction.offset, 0.0, atol=0.1)
+
+
+def test_unseen_motion_is_predicted(lwr):
+    *_, found, _, _, shares = lwr
+    used, unseen = found.fits
+    assert (used.held_out, unseen.held_out) == (False, True)
+    assert (unseen.relative < 0.01).all()
+    assert shares == sorted(shares) and shares[-1] == 1.0
+    np.testing.assert_array_equal(found.errors["motion 2"], unseen.relative)
+
+
+def test_the_model_says_what_the_fit_says(lwr):
+    """The found model's inverse dynamics and friction are the predicted torque."""
+    _, _, found, _, unseen, _ = lwr
+    fit = found.fits[1]
+    motion = motion_of(found.nominal, 2).at(fit.t)
+    tau = rd.inverse_dynamics(found.model, motion.q, motion.qd, motion.qdd)
+    tau = tau + friction_torque(found.model, motion.qd, width=WIDTH) + found.friction.offset
+    fast = ~fit.reversing()
+    np.testing.assert_allclose((tau - fit.predicted)[fast], 0.0, atol=0.3)
+    losses = found.friction_torque(unseen.t, unseen.q, unseen.qd)
+    expected = friction_torque(found.model, unseen.qd, width=WIDTH) + found.friction.offset
+    np.testing.assert_allclose(losses, expected, atol=1e-9)
+
+
+def test_the_error_is_what_it_says(lwr):
+    fit = lwr[2].fits[1]
+    e = fit.measured - fit.predicted
+    rms = [np.sqrt(sum(x * x for x in column) / len(column)) for column in e.T]
+    np.testing.assert_allclose(fit.rms, rms)
+    np.testing.assert_allclose(fit.relative, rms / np.sqrt((fit.measured**2).mean(axis=0)))
+    np.testing.assert_allclose(fit.largest, np.abs(e).max(axis=0))
+    crossing = np.flatnonzero(np.diff(np.sign(fit.qd[:, 0])))[1]
+    near = fit.reversing()[:, 0]
+    assert near[crossing] and not near.all()
+    assert np.abs(fit.qd[near, 0]).max() < 0.1 * 8.0 + 0.1  # within 0.1 s at 8 rad/s^2
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_deviations_are_those_of_the_errors(seed):
+    """Errors over standard deviations are about 1, [Gautier1997]."""
+    model = rd.robots.planar_2r()
+    scores = []
+    for k in range(6):
+        motion = motion_of(model, 10 * seed + k)
+        log = log_of(model, motion, noise=0.05, seed=100 * seed + k)
+        found = identify(model, [log], friction=("viscous",))
+        rank, squares = found.base.rank, found.least_squares
+        error = squares.x[squares.columns[:rank]] - base_of(found, model)
+        scores.append(error / squares.deviation[:rank])
+    assert 0.5 < np.sqrt(np.mean(np.square(scores))) < 2.0
+
+
+@pytest.mark.parametrize("noise", [0.1, 1.0])
+def test_whatever_the_noise_a_possible_robot_comes_out(noise):
+    nominal = rd.robots.rx90()
+    real = perturbed(nominal, 5, **OFF)
+    log = log_of(real, motion_of(nominal, 5, qd_max=1.0), noise=noise, rate=100.0)
+    found = identify(nominal, [log], presliding=False)
+    text = found.to_urdf()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        again = rd.load_urdf(text, strict=True)
+    assert mujoco.MjModel.from_xml_string(text).nv == nominal.n
+    np.testing.assert_allclose(again.inertial_parameters(), found.model.inertial_parameters())
+    np.testing.assert_allclose(again.rotor_inertia, found.model.rotor_inertia)
+    for name in ("viscous", "coulomb", "stiction", "rotor_inertia"):
+        assert (getattr(found.model, name) >= 0.0).all(), name
+    for ten in found.consistent.x[: found.design.inertial].reshape(-1, 10):
+        assert np.linalg.eigvalsh(pseudo_inertia(ten))[0] > 0.0
+
+
+def test_least_squares_alone_would_give_impossible_robots():
+    """What the semidefinite program is for: an inertia found in noise may be negative."""
+    nominal = rd.robots.planar_2r()
+    motion = motion_of(nominal, 3, qd_max=0.1)
+    rotors = []
+    for seed in range(5):
+        log = log_of(nominal, motion, noise=2.0, rate=100.0, seed=seed)
+        found = identify(nominal, [log], friction=())
+        rotors.append({line.split()[0]: value for line, value, _ in found.base_table}["Ia2"])
+        assert (found.consistent.x[found.design.inertial :] > -1e-6).all()
+    assert min(rotors) < 0.0
+
+
+def test_where_the_data_say_nothing_the_nominal_model_stays():
+    """The last joint stands still: nothing shows of its rotor and its friction."""
+    nominal = rd.robots.kuka_lwr4()
+    motion = motion_of(nominal, 2)
+    motion.a[6], motion.b[6] = 0.0, 0.0
+    found = identify(nominal, [log_of(perturbed(nominal, 2, **OFF), motion)], friction=LOSSES)
+    parameters = {p.name: p for p in found.parameters}
+    joint, link = nominal.joint_names, nominal.link_names
+    for name in (f"rotor of {joint[6]}", f"viscous of {joint[6]}", f"m of {link[0]}"):
+        p = parameters[name]
+        assert p.value == pytest.approx(p.nominal, rel=1e-3), name
+        assert p.told < 1e-3, name
+    for name in (f"rotor of {joint[1]}", f"viscous of {joint[1]}", f"mx of {link[2]}"):
+        assert parameters[name].told > 0.5, name
+    assert "hardly moved: " + joint[6] in found.unexcited
+    assert f"m of {link[0]}" in found.unexcited
+
+
+def test_without_acceleration_by_the_momentum():
+    """The filtered regressor, [LuMeng1993] remark 2."""
+    nominal = rd.robots.planar_2r()
+    real = perturbed(nominal, 1, **OFF)
+    logs = [log_of(real, motion_of(nominal, seed), rate=500.0) for seed in (1, 2)]
+    found = identify(nominal, logs[:1], held_out=logs[1:], method="momentum", friction=())
+    truth, start = base_of(found, real), base_of(found, nominal)
+    assert np.abs(base_of(found, found.model) - truth).max() < 1e-2 * np.abs(start - truth).max()
+    assert (found.fits[1].relative < 1e-3).all()
+
+
+def test_known_rotors_are_taken_from_the_model():
+    real = perturbed(rd.robots.planar_2r().replace(rotor_inertia=[0.5, 0.3]), 1, **OFF)
+    nominal = rd.robots.planar_2r().replace(rotor_inertia=[0.5, 0.3])
+    log = log_of(real, motion_of(nominal, 1))
+    found = identify(nominal, [log], friction=(), rotors=False)
+    np.testing.assert_array_equal(found.model.rotor_inertia, [0.5, 0.3])
+    assert (found.fits[0].relative < 1e-3).all()
+    assert not any("rotor" in p.name for p in found.parameters)
+
+
+def test_a_payload_is_found(lwr):
+    nominal, real, found, *_ = lwr
+    link = nominal.link_names[-1]
+    held = rd.Payload(link, 1.5, (0.03, -0.02, 0.1), 0.01)
+    log = log_of(real.replace(payload=held), motion_of(nominal, 1), noise=0.01)
+    payload, deviation = identify_payload(found, [log], link)
+    assert payload.mass == pytest.approx(held.mass, rel=0.02)
+    np.testing.assert_allclose(payload.com, held.com, atol=0.01)
+    assert 0.0 < deviation < 0.1
+
+
+def test_drive_gains_are_found_by_a_known_payload():
+    nominal = rd.robots.kuka_lwr4()
+    real = perturbed(nominal, 4, **OFF)
+    gains = np.array([15.0, 13.0, 11.0, 11.0, 9.0, 5.0, 4.0])
+    held = rd.Payload(nominal.link_names[-1], 4.0, (0.05, 0.05, 0.1), 0.05)
+    motion = motion_of(nominal, 4)
+    bare, loaded = (log_of(m, motion) for m in (real, real.replace(payload=held)))
+    bare, loaded = (Log(x.t, x.q, x.qd, x.tau / gains) for x in (bare, loaded))
+    found = find_gains(nominal, [bare], [loaded], held)
+    felt = found.deviation < 0.02 * found.gains  # joints to which the payload makes a difference
+    assert felt[:6].all()
+    np.testing.assert_allclose(found.gains[felt], gains[felt], rtol=0.03)
+
+
+def test_yaml_and_report(lwr, tmp_path):
+    yaml = pytest.importorskip("yaml")
+    pytest.importorskip("plotly")
+    nominal, _, found, *_ = lwr
+    found.to_yaml(tmp_path / "nodes.yaml", tmp_path / 'a "robot".urdf')
+    read = yaml.safe_load((tmp_path / "nodes.yaml").read_text())
+    for node, section in (("dynamics_node", "monitor"), ("controller_node", "arm")):
+        parameters = read[f"/**/{node}"]["ros__parameters"]
+        assert parameters["robot"]["urdf"] == str(tmp_path / 'a "robot".urdf')
+        assert parameters[section]["friction"] is True
+    found.report(tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text()
+    assert page.count("<html") == 1 and "<script src" not in page and "<link" not in page
+    for part in (*nominal.joint_names, "motion 2 (held out)", "Base parameters", "Plotly"):
+        assert part in page
+
+
+@pytest.mark.parametrize(
+    ("wanted", "message"),
+    [
+        ({"method": "magic"}, "one of differences, momentum"),
+        ({"cutoff": 99.0}, "below 0.45 of the log's 200 Hz"),
+        ({"friction": ("stribeck",)}, "need coulomb"),
+        ({"friction": ("sticky",)}, "not 'sticky'"),
+        ({"prior": 0.0}, "prior must be positive"),
+        ({"logs": []}, "at least one log"),
+        ({"model": rd.robots.rx90()}, "has 2 joints"),
+    ],
+)
+def test_what_cannot_be_is_refused(wanted, message):
+    model = rd.robots.planar_2r()
+    logs = [log_of(model, motion_of(model, 1))]
+    arguments = {"model": model, "logs": logs} | wanted
+    with pytest.raises(ArgumentError, match=message):
+        identify(arguments.pop("model"), arguments.pop("logs"), **arguments)

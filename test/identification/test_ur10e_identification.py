@@ -1,0 +1,71 @@
+"""A real UR10e: better than plain least squares on motions that were not used, and quiet."""
+
+import warnings
+from pathlib import Path
+
+import identification as bench
+import mujoco
+import numpy as np
+import pytest
+
+import robodyn_ros as rd
+from robodyn_ros.identification.command import read_log, run
+
+pytest.importorskip("cvxpy")
+
+DATA = Path(__file__).parents[2].parent / "shared" / "data" / "ur10e"
+pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason=f"no recordings in {DATA}")
+
+
+@pytest.fixture(scope="module")
+def case(tmp_path_factory):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", rd.ModelWarning)
+        model = rd.load_urdf(DATA / "ur10e.urdf")
+    used = f"{DATA / bench.EXCITING}.csv:635:3510"
+    held_out = [f"{DATA / name}.csv" for name in bench.FREE]
+    out = tmp_path_factory.mktemp("identified")
+    found = run(model, [used], held_out=held_out, out=out, gains=bench.GAINS)
+    logs = [read_log(path, model, gains=bench.GAINS) for path in (used, *held_out)]
+    return model, found, logs, out
+
+
+def test_plain_least_squares_is_the_recordings_own(case):
+    """The figures that come with the recordings."""
+    model, _, logs, _ = case
+    published = [5.1, 3.3, 4.4, 14.5, 10.7, 8.1]
+    plain = 100.0 * bench.Plain(model, logs[0]).fit(logs[0]).relative
+    np.testing.assert_allclose(plain, published, rtol=0.06)  # of the ends, a little is left out
+
+
+def test_better_than_plain_least_squares_on_every_file_and_joint(case):
+    model, found, logs, _ = case
+    plain = bench.Plain(model, logs[0])
+    for log, fit in zip(logs, found.fits, strict=True):
+        before = plain.fit(log)
+        np.testing.assert_allclose(before.measured, fit.measured)
+        assert (fit.relative < before.relative).all(), log.name
+        assert (bench.moving(fit) < 0.9 * bench.moving(before)).all(), log.name
+        assert (fit.at_reversals < before.at_reversals).all(), log.name
+
+
+def test_the_results_are_a_possible_robot(case):
+    _, found, _, out = case
+    again = rd.load_urdf(out / "robot.urdf", strict=True)
+    np.testing.assert_allclose(again.inertial_parameters(), found.model.inertial_parameters())
+    assert mujoco.MjModel.from_xml_path(str(out / "robot.urdf")).nv == 6
+    assert (out / "report.html").stat().st_size > 1e4
+    assert "robot.urdf" in (out / "nodes.yaml").read_text()
+
+
+def test_quiet_on_free_motion_held_out_and_every_push_found(case):
+    model, found, logs, _ = case
+    pushed = read_log(f"{DATA / bench.PUSHED}.csv", model, gains=bench.GAINS)
+    watch = bench.Watch(found.model, found)
+    for out in logs[1:]:
+        thresholds = watch.thresholds([x for x in logs[1:] if x is not out], 1.45)
+        assert watch.alarms(thresholds, out).size == 0, out.name
+        assert bench.pushes_heard(watch.alarms(thresholds, pushed)) == len(bench.PUSHES)
+        nominal = bench.Watch(model, None).thresholds([x for x in logs[1:] if x is not out], 1.3)
+        fast = np.full(6, bench.SPEED)
+        assert (thresholds.at(fast) < nominal.at(fast)).all()
