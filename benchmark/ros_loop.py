@@ -36,6 +36,7 @@ from robodyn_ros.resources import share_path  # noqa: E402
 
 SETTLE = 4.0  # [s] after the start that are not measured
 TICK = os.sysconf("SC_CLK_TCK")
+STARTS = 5
 HIGHEST = (1500.0, 2000.0, 2500.0, 3000.0, 4000.0)  # [Hz], tried in turn
 
 
@@ -130,29 +131,31 @@ class Quiet(Probe):
         node.create_subscription(DiagnosticArray, "/diagnostics", self._diagnosed, 10)
 
 
-def start_time(robot: str) -> float:
-    """[s] from the start of dynamics_node's process to its first residual."""
+def start_times(robot: str) -> list[float]:
+    """[s] from the start of dynamics_node's process to its first residual, of several starts."""
     own = {node: {"robot.name": robot} for node in NODES}
     demo = Demo(share_path("config", "demo.yaml"), 0.0, overrides=own)
-    first: list[float] = []
+    place, heard, taken = NODES.index("dynamics_node"), [], []
     with running(demo) as processes, looking() as (node, executor):
         node.create_subscription(
             JointState,
             "dynamics_node/residual",
-            lambda message: first.append(time.perf_counter()),
+            lambda message: heard.append(time.perf_counter()),
             STATE_IN,
         )
-        spin(executor, lambda: len(first) > 100, 90.0)
-        detector = processes[NODES.index("dynamics_node")]
-        arguments = detector.args
-        detector.terminate()
-        detector.wait(10.0)
-        spin(executor, lambda: False, 0.5)
-        first.clear()
-        begun = time.perf_counter()
-        processes[NODES.index("dynamics_node")] = subprocess.Popen(arguments)
-        spin(executor, lambda: bool(first), 60.0, every=0.01)
-    return first[0] - begun
+        spin(executor, lambda: len(heard) > 100, 90.0)
+        for _ in range(STARTS):
+            arguments = processes[place].args
+            processes[place].terminate()
+            processes[place].wait(10.0)
+            spin(executor, lambda: False, 0.5)
+            heard.clear()
+            begun = time.perf_counter()
+            processes[place] = subprocess.Popen(arguments)
+            spin(executor, lambda: bool(heard), 60.0, every=0.01)
+            taken.append(heard[0] - begun)
+            spin(executor, lambda: False, 1.0)
+    return taken
 
 
 def figures(robot: str, duration: float) -> Iterator[Figure]:
@@ -185,9 +188,14 @@ def figures(robot: str, duration: float) -> Iterator[Figure]:
         "> 1500 Hz",
         highest > 1500.0,
     )
-    begun = start_time(robot)
+    taken = start_times(robot)
+    middle = float(np.median(taken))
     yield Figure(
-        "start to first residual, kernels cached", f"{begun:.2f} s", "≤ 3 s", begun <= 3.0
+        "start to first residual, kernels cached: median",
+        f"{middle:.2f} s",
+        "≤ 3 s",
+        middle <= 3.0,
+        f"{len(taken)} starts, {min(taken):.2f} to {max(taken):.2f} s: discovery takes its turn",
     )
 
 
