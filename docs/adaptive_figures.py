@@ -13,6 +13,7 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
+from drawing import draw_all, save
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmark"))
 from adaptive import CHOSEN, CONTACT, TRUE, Story, paper_case, payload_story
@@ -43,7 +44,7 @@ def paper(folder: Path) -> Path:
     labels = ("joints, dotted: wanted [rad]", "tracking error [rad]", "estimated m₄ [kg]")
     for axes, label in zip(grid[:, 0], labels, strict=True):
         axes.set_ylabel(label)
-    return _save(figure, folder / "adaptive_lu_meng.png")
+    return save(figure, folder / "adaptive_lu_meng.png")
 
 
 def payload(folder: Path) -> Path:
@@ -81,22 +82,8 @@ def payload(folder: Path) -> Path:
             axes.axvline(at, color=COLOURS[3], linestyle=":", linewidth=1.0)
     for name, at in events.items():
         bottom.text(at + 0.05, 0.2, name, color=COLOURS[3])
-    return _save(figure, folder / "adaptive_payload.png")
-
-
-def _save(figure, path: Path) -> Path:
-    figure.tight_layout()
-    figure.savefig(path, dpi=110)
-    plt.close(figure)
-    return path
-
-
-def main() -> None:
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent / "images"
-    folder.mkdir(parents=True, exist_ok=True)
-    for draw in (paper, payload):
-        print(draw(folder))
+    return save(figure, folder / "adaptive_payload.png")
 
 
 if __name__ == "__main__":
-    main()
+    draw_all(paper, payload)

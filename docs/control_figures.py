@@ -13,6 +13,7 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
+from drawing import draw_all, save
 
 from robodyn_ros.trajectory.joint_move import joint_move
 from robodyn_ros.trajectory.profiles import NAMES
@@ -36,7 +37,7 @@ def profiles(folder: Path) -> Path:
         column[-1].set_xlabel("time [s]")
     for axes, label in zip(grid[:, 0], LABELS, strict=True):
         axes.set_ylabel(label)
-    return _save(figure, folder / "profiles.png")
+    return save(figure, folder / "profiles.png")
 
 
 def draw_motion(column, move):
@@ -81,22 +82,8 @@ def reactions(folder: Path) -> Path:
             axes.grid(alpha=0.25)
     tops[0].set(ylabel="hand before the wall [mm]", ylim=(-120.0, None))
     bottoms[0].set(ylabel="contact force [N]", ylim=(0.0, 620.0))
-    return _save(figure, folder / "reactions.png")
-
-
-def _save(figure, path: Path) -> Path:
-    figure.tight_layout()
-    figure.savefig(path, dpi=110)
-    plt.close(figure)
-    return path
-
-
-def main() -> None:
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent / "images"
-    folder.mkdir(parents=True, exist_ok=True)
-    for draw in (profiles, reactions):
-        print(draw(folder))
+    return save(figure, folder / "reactions.png")
 
 
 if __name__ == "__main__":
-    main()
+    draw_all(profiles, reactions)

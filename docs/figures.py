@@ -5,7 +5,6 @@ python docs/figures.py [FOLDER]
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import matplotlib
@@ -13,6 +12,7 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
+from drawing import draw_all, save
 
 import robodyn_ros as rd
 
@@ -66,7 +66,7 @@ def two_link_arm(folder: Path) -> Path:
     for joint, axes in enumerate((first, second)):
         draw_split(axes, t, parts, joint, f"joint {joint + 1}")
     first.legend(frameon=False)
-    return _save(figure, folder / "torque_split_2r.png")
+    return save(figure, folder / "torque_split_2r.png")
 
 
 def lightweight_arm(folder: Path) -> Path:
@@ -98,7 +98,7 @@ def lightweight_arm(folder: Path) -> Path:
         draw_split(axes, t, parts, joint, f"joint {joint + 1}")
         if column == 1:
             axes.legend(frameon=False)
-    return _save(figure, folder / "lwr_iii.png")
+    return save(figure, folder / "lwr_iii.png")
 
 
 def real_arm(folder: Path) -> Path | None:
@@ -141,24 +141,8 @@ def real_arm(folder: Path) -> Path | None:
             axes.axvspan(start, end, color="#ee6c4d", alpha=0.12)
     rows[0].set_title("UR10e, nominal model: residual, thresholds, flag; shaded: pushed by hand")
     rows[0].legend(frameon=False, loc="upper right")
-    return _save(figure, folder / "ur10e.png")
-
-
-def _save(figure, path: Path) -> Path:
-    figure.tight_layout()
-    figure.savefig(path, dpi=110)
-    plt.close(figure)
-    return path
-
-
-def main() -> None:
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent / "images"
-    folder.mkdir(parents=True, exist_ok=True)
-    for draw in (lightweight_arm, two_link_arm, real_arm):
-        path = draw(folder)
-        if path is not None:
-            print(path)
+    return save(figure, folder / "ur10e.png")
 
 
 if __name__ == "__main__":
-    main()
+    draw_all(lightweight_arm, two_link_arm, real_arm)

@@ -119,7 +119,15 @@ def test_pictures_and_pages_exist():
         assert (ROOT / target).is_file(), target
 
 
-def test_figures_can_be_drawn_again(tmp_path):
-    drawn = run(sys.executable, "docs/figures.py", str(tmp_path)).split()
-    assert {Path(path).name for path in drawn} >= {"lwr_iii.png", "torque_split_2r.png"}
+@pytest.mark.parametrize(
+    ("script", "pictures"),
+    [
+        ("figures", {"lwr_iii.png", "torque_split_2r.png"}),
+        ("control_figures", {"profiles.png", "reactions.png"}),
+        ("adaptive_figures", {"adaptive_lu_meng.png", "adaptive_payload.png"}),
+    ],
+)
+def test_figures_can_be_drawn_again(script, pictures, tmp_path):
+    drawn = run(sys.executable, f"docs/{script}.py", str(tmp_path)).split()
+    assert {Path(path).name for path in drawn} >= pictures
     assert all(Path(path).stat().st_size > 20_000 for path in drawn)
