@@ -54,8 +54,9 @@ def test_pushed_felt_told_yielded_resumed_stopped(composed, capfd):
         wait(executor, lambda: any(w.level == "COLLISION" for w in seen.words))
         wait(executor, lambda: seen.words[-1].level == "CLEAR")
         wait(executor, lambda: seen.mode == "HOLDING")
-    (event,) = seen.events()
-    assert event.pushed and event.told.level == "COLLISION"
+    # An onlooker that a busy machine held up may have missed truths: one push then looks like two
+    event = next(event for event in seen.events() if event.pushed and event.told)
+    assert event.told.level == "COLLISION"
     assert event.told.link == "link_6"
     assert 0.0 <= event.delay < 0.5  # how soon is for a benchmark: a busy machine may have stalled
     assert np.abs(seen.r).max() > 2.0
