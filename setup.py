@@ -27,7 +27,9 @@ def shared(*folders):
 
 
 BENCH = ["mujoco>=3.17,<5", "pin"]
-IDENTIFICATION = ["cvxpy", "clarabel", "plotly", "rosbags"]
+BAGS = ["rosbags", "plotly"]
+DASHBOARD = ["viser"]
+IDENTIFICATION = ["cvxpy", "clarabel", *BAGS]
 
 setup(
     name=NAME,
@@ -68,18 +70,21 @@ setup(
             "ros-jazzy-visualization-msgs",
         ],
         "mujoco": ["mujoco>=3.17,<5"],
-        "dashboard": ["viser"],
-        "bags": ["rosbags", "plotly"],
+        "dashboard": DASHBOARD,
+        "bags": BAGS,
         "identification": IDENTIFICATION,
         "bench": BENCH,
         "test": [
             *BENCH,
+            *DASHBOARD,
             *IDENTIFICATION,
             "colcon-common-extensions",
             "example-robot-data",
             "hypothesis",
             "matplotlib",
             "mypy",
+            "pillow",
+            "playwright",  # drives the machine's own chromium
             "pytest",
             "pytest-xdist",
             "ruff",

@@ -14,8 +14,8 @@ LAYERS = [
     {"resources", "settings"},
     {"model"},
     {"dynamics"},
-    {"trajectory", "control", "detection", "identification", "simulation"},
-    {"nodes", "dashboard", "tour"},
+    {"trajectory", "control", "detection", "identification", "simulation", "codegen"},
+    {"nodes", "dashboard", "recording", "tour"},
     {"cli"},
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
