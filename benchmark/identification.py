@@ -167,9 +167,17 @@ class Plain:
     def fit(self, log: Log) -> Fit:
         samples = prepare(self.model, log, 10.0)
         kept = samples.kept
-        predicted = self.columns(samples) @ self.x
-        measured = samples.tau[kept]
-        return Fit(log.name, True, samples.t[kept], samples.qd[kept], measured, predicted)
+        A, losses = self.columns(samples), self.x.copy()
+        losses[: -3 * self.model.n] = 0.0
+        return Fit(
+            log.name,
+            True,
+            samples.t[kept],
+            samples.qd[kept],
+            measured=samples.tau[kept],
+            predicted=A @ self.x,
+            friction=A @ losses,
+        )
 
 
 def moving(fit: Fit) -> Array:

@@ -56,15 +56,13 @@ _HOME = {
         "inverse_kinematics",
     ],
     "dynamics.regressor": [
-        "filtered_regressor",
-        "filtered_rotor_columns",
         "friction_columns",
-        "low_pass",
-        "momentum_regressor",
         "regressor",
         "rotor_columns",
         "slotine_li_regressor",
     ],
+    "dynamics.momentum_regressor": ["momentum_regressor"],
+    "dynamics.filtered_regressor": ["filtered_regressor", "filtered_rotor_columns", "low_pass"],
     "dynamics.base_parameters": ["BaseParameters", "base_parameters"],
     "dynamics.lu_meng": ["link_regressor", "lu_meng_parameters", "lu_meng_regressor"],
     "trajectory.trajectory": ["Trajectory"],
@@ -187,6 +185,9 @@ if TYPE_CHECKING:  # the same for type checkers; a test keeps both lists alike
     from .dynamics.energy import kinetic_energy as kinetic_energy
     from .dynamics.energy import potential_energy as potential_energy
     from .dynamics.external import external_torque as external_torque
+    from .dynamics.filtered_regressor import filtered_regressor as filtered_regressor
+    from .dynamics.filtered_regressor import filtered_rotor_columns as filtered_rotor_columns
+    from .dynamics.filtered_regressor import low_pass as low_pass
     from .dynamics.force_rate import force_rate as force_rate
     from .dynamics.forward import forward_dynamics as forward_dynamics
     from .dynamics.friction import friction_rate as friction_rate
@@ -205,6 +206,7 @@ if TYPE_CHECKING:  # the same for type checkers; a test keeps both lists alike
     from .dynamics.lu_meng import lu_meng_regressor as lu_meng_regressor
     from .dynamics.momentum import momentum_terms as momentum_terms
     from .dynamics.momentum import momentum_terms_by_sweeps as momentum_terms_by_sweeps
+    from .dynamics.momentum_regressor import momentum_regressor as momentum_regressor
     from .dynamics.motion import Motion as Motion
     from .dynamics.ne_star import coriolis_matrix_by_columns as coriolis_matrix_by_columns
     from .dynamics.ne_star import coriolis_product_by_kawasaki as coriolis_product_by_kawasaki
@@ -215,11 +217,7 @@ if TYPE_CHECKING:  # the same for type checkers; a test keeps both lists alike
     from .dynamics.newton_euler import mass_matrix_column as mass_matrix_column
     from .dynamics.newton_euler import momentum as momentum
     from .dynamics.newton_euler import velocity_torque as velocity_torque
-    from .dynamics.regressor import filtered_regressor as filtered_regressor
-    from .dynamics.regressor import filtered_rotor_columns as filtered_rotor_columns
     from .dynamics.regressor import friction_columns as friction_columns
-    from .dynamics.regressor import low_pass as low_pass
-    from .dynamics.regressor import momentum_regressor as momentum_regressor
     from .dynamics.regressor import regressor as regressor
     from .dynamics.regressor import rotor_columns as rotor_columns
     from .dynamics.regressor import slotine_li_regressor as slotine_li_regressor

@@ -7,9 +7,11 @@ import sys
 from contextlib import ExitStack
 from pathlib import Path
 
+import numpy as np
 import pytest
 from source_tree import ROOT, own_domain
 
+import robodyn_ros as rd
 from robodyn_ros.resources import share_path
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -57,7 +59,23 @@ def test_commands_run(command, running_demo, monkeypatch, tmp_path):
         words += ["--picture", str(tmp_path / "demo.png")]
     elif command.startswith(LOOKS):
         monkeypatch.setenv("ROS_DOMAIN_ID", running_demo())
+    if "--out" in words:
+        out = words.index("--out") + 1
+        words[out] = str(tmp_path / words[out])
+    if "run.csv" in words:
+        words[words.index("run.csv")] = str(recorded_motion(tmp_path))
     assert run(sys.executable, "-m", "robodyn_ros.cli", *words[1:]).strip()
+
+
+def recorded_motion(folder):
+    """A log as a user might have it."""
+    model = rd.robots.kuka_lwr4()
+    motion = rd.excitation(model, duration=10.0, tries=1, qd_max=1.0, qdd_max=4.0)
+    t = np.arange(1000) / 100.0
+    q, qd, qdd, _ = motion.at(t)
+    tau = rd.inverse_dynamics(model, q, qd, qdd) + rd.friction_torque(model, qd, width=0.01)
+    rd.Log(t, q, qd, tau).to_csv(folder / "run.csv")
+    return folder / "run.csv"
 
 
 @pytest.fixture(scope="module")

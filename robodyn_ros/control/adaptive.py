@@ -4,7 +4,7 @@ e = q_d - q,  qd_r = qd_d + Lambda e,  qdd_r = qdd_d + Lambda ed,  s = qd_r - qd
 theta holds what is unknown, by name (see `unknowns`), Y_u its columns of the regressor.
 
 slotine_li    tau = M qdd_r + C*(q, qd) qd_r + g + Kd s         theta' = Gamma Y_u^T s
-              Y_u(q, qd, qd_r, qdd_r). What is known is one sweep of NE*. Stable by
+              [SlotineLi1987], Y_u(q, qd, qd_r, qdd_r); what is known is one sweep of NE*. By
               V = 1/2 s^T M s + 1/2 phi^T Gamma^-1 phi,  Vdot = -s^T Kd s,  phi: what theta lacks.
 
 lu_meng       tau = M (qdd_r + lambda s) + C qd + g             theta' = Gamma Y_u^T s
@@ -14,9 +14,9 @@ lu_meng       tau = M (qdd_r + lambda s) + C qd + g             theta' = Gamma Y
 
 craig         the same torque, but                              theta' = Gamma Y_u^T M^-1 s
               Y_u(q, qd, qdd) at the measured acceleration; V = 1/2 s^T s + 1/2 phi^T Gamma^-1 phi,
-              Vdot = -s^T Lambda s. The law of Craig, Hsu and Sastry with Kv = 2 Lambda,
-              Kp = Lambda^2 and the filtered error ed + Lambda e, which is s. The acceleration is
-              the difference of two samples' velocities.
+              Vdot = -s^T Lambda s. The law of [Craig1987] with Kv = 2 Lambda, Kp = Lambda^2 and
+              the filtered error ed + Lambda e, which is s. The acceleration is the difference of
+              two samples' velocities.
 
 All hats are left out: M, C and g are those of the estimate. Unknown friction is taken at qd_r,
 not at the measured velocity: as friction rises with speed, s^T (f(qd_r) - f(qd)) >= 0 only helps,
@@ -113,7 +113,11 @@ class AdaptiveController(Controller):
 
     @model.setter
     def model(self, given: RobotModel) -> None:
-        self._known = given
+        if given is not self._robot:
+            raise ArgumentError(
+                "the model of an adaptive controller is its estimate; for another robot, make "
+                "another controller"
+            )
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -144,8 +148,9 @@ class AdaptiveController(Controller):
         if kd is None and self.law == "lu_meng" and np.ptp(self.rate) > 0.0:
             raise ArgumentError("law 'lu_meng' without kd needs one rate for all joints")
 
+    @np.errstate(over="ignore", invalid="ignore")  # what is not finite in the end is refused
     def _law(self, state: Any, reference: Any, dt: float) -> int:
-        n = self._known.n
+        n = self._robot.n
         q, qd, q_d, qd_d, qdd_d = numbers = (
             state.q,
             state.qd,
@@ -159,14 +164,24 @@ class AdaptiveController(Controller):
             return 1
         e, ed = q_d - q, qd_d - qd
         qd_r, qdd_r = qd_d + self.rate * e, qdd_d + self.rate * ed
-        self._wanted[:] = self._torque_by_law(q, qd, qd_r, qdd_r, ed + self.rate * e, dt)
+        before, good = (self._theta, self._adapted), False
+        try:
+            self._wanted[:] = self._torque_by_law(q, qd, qd_r, qdd_r, ed + self.rate * e, dt)
+            good = math.isfinite(float(self._wanted.sum()))
+        except np.linalg.LinAlgError:  # numbers too large for the nearest body
+            pass
+        finally:
+            if not good:  # nothing is learnt from it, and the next call starts anew
+                (self._theta, self._adapted), self._slope = before, None
+        if not good:
+            return 1
         self._qd = qd.copy()
         return 0
 
     def _slotine_li(
         self, q: Array, qd: Array, qd_r: Array, qdd_r: Array, s: Array, dt: float
     ) -> Array:
-        known = ne_star(self._known, q, qd, qd_r, qdd_r)
+        known = ne_star(self._robot, q, qd, qd_r, qdd_r)
         Y_u = self._columns(q, qd, qd_r, qdd_r, qd_r)
         self._adapt(Y_u.T @ self._beyond(s), dt)
         return known + Y_u @ self._correction() + self.kd * s
@@ -175,7 +190,7 @@ class AdaptiveController(Controller):
         self, q: Array, qd: Array, qd_r: Array, qdd_r: Array, s: Array, dt: float
     ) -> Array:
         qdd = qdd_r + self._damping * s
-        known = inverse_dynamics(self._known, q, qd, qdd)
+        known = inverse_dynamics(self._robot, q, qd, qdd)
         Y_u = self._columns(q, qd, qd, qdd, qd_r)
         self._adapt(Y_u.T @ self._beyond(s), dt)
         return known + Y_u @ self._correction() + self.kd * s
@@ -186,7 +201,7 @@ class AdaptiveController(Controller):
             pull = np.linalg.solve(self._mass_matrix(q), self._beyond(s))
             self._adapt(Y_u.T @ pull, dt)
         qdd = qdd_r + self._damping * s
-        known = inverse_dynamics(self._known, q, qd, qdd)
+        known = inverse_dynamics(self._robot, q, qd, qdd)
         return known + self._columns(q, qd, qd, qdd, qd) @ self._correction()
 
     def _columns(self, q: Array, qd: Array, qd_a: Array, qdd: Array, velocity: Array) -> Array:
@@ -194,9 +209,9 @@ class AdaptiveController(Controller):
         Y = None
         if self._unknowns.moves_bodies:
             if qd_a is qd:
-                Y = regressor(self._known, q, qd, qdd)
+                Y = regressor(self._robot, q, qd, qdd)
             else:
-                Y = slotine_li_regressor(self._known, q, qd, qd_a, qdd)
+                Y = slotine_li_regressor(self._robot, q, qd, qd_a, qdd)
         return self._unknowns.columns(Y, velocity, qdd, self.friction_width)
 
     def _correction(self) -> Array:
@@ -211,7 +226,7 @@ class AdaptiveController(Controller):
             (self._columns(q, still, still, unit, still) - weight) @ correction
             for unit in np.eye(q.size)
         ]
-        return mass_matrix(self._known, q) + np.array(columns).T
+        return mass_matrix(self._robot, q) + np.array(columns).T
 
     def _beyond(self, s: Array) -> Array:
         """What of s lies beyond the dead zone."""

@@ -60,6 +60,7 @@ class Controller(ABC):
     ) -> None:
         if not (isinstance(period, (int, float)) and 0.0 < period < math.inf):
             raise ArgumentError(f"period must be positive and finite [s], got {period!r}")
+        self._robot = model  # as it was given, whatever a law may learn about it
         self.model = model
         self.period = float(period)
         self.compensation = compensation
@@ -114,7 +115,7 @@ class Controller(ABC):
 
         An integral starts so that the next torque is `tau`, as far as that can be.
         """
-        self._limiter.reset(None if tau is None else sample(self.model, "tau", tau))
+        self._limiter.reset(None if tau is None else sample(self._robot, "tau", tau))
         self._taking_over = tau is not None
         if self.compensation is not None:
             self.compensation.reset()
@@ -143,19 +144,19 @@ class Controller(ABC):
         known = {name: part(state, "state", name) for name in ("q", "qd")}
         known |= {name: getattr(state, name, None) for name in ("tau", "motor_qd")}
         return JointState(
-            **{name: sample(self.model, name, x) for name, x in known.items() if x is not None}
+            **{name: sample(self._robot, name, x) for name, x in known.items() if x is not None}
         )
 
     def _checked_reference(self, reference: Any) -> Any:
         q, qd, qdd = (
-            sample(self.model, f"reference.{name}", part(reference, "reference", name))
+            sample(self._robot, f"reference.{name}", part(reference, "reference", name))
             for name in ("q", "qd", "qdd")
         )
-        return Motion(q, qd, qdd, np.zeros(self.model.n))
+        return Motion(q, qd, qdd, np.zeros(self._robot.n))
 
     def _refuse(self) -> NoReturn:
         bad = np.flatnonzero(~np.isfinite(self._wanted))
-        joint = f" of joint '{self.model.joint_names[bad[0]]}'" if bad.size else ""
+        joint = f" of joint '{self._robot.joint_names[bad[0]]}'" if bad.size else ""
         raise ArgumentError(
             f"the torque{joint} is not finite: state and reference are too far apart, or too fast"
         )

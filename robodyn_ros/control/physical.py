@@ -1,19 +1,14 @@
 """The nearest body that can exist: where an adaptation steps back to when it has gone too far.
 
-A body's ten parameters, [m, mc, I] about a frame's origin, are one symmetric matrix, its
-pseudo-inertia
-
-    P = [[S, mc], [mc^T, m]],     S = 1/2 tr(I) 1 - I      (the integral of x x^T dm)
-
-and some distribution of mass has them if and only if P is not negative: a convex set. Seen from
-the nearest point of a convex set, nothing in it has come farther away. So a step back to it, in
-the metric of the adaptation gains, never raises the Lyapunov function. The metric is chosen so
+A body is possible if its pseudo-inertia P (see `inertial`) is not negative: a convex set. Seen
+from the nearest point of a convex set, nothing in it has come farther away. So a step back to it,
+in the metric of the adaptation gains, never raises the Lyapunov function. The metric is chosen so
 that this nearest point is easy to find: with a body P0 = L L^T as the unit of all changes,
 
     |dtheta|^2 = |L^-1 dP L^-T|^2      (Frobenius)
 
-it is found by lifting eigenvalues. Lee, Kwon and Park (2018) measure parameters of adaptive
-control so, for P0 the estimate itself.
+it is found by lifting eigenvalues. [Lee2018] measures parameters of adaptive control so, for P0
+the estimate itself.
 """
 
 from __future__ import annotations
@@ -21,30 +16,12 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from ..model.inertial import parameters_of, pseudo_inertia
+
 Array = npt.NDArray[np.float64]
 
-UPPER = np.triu_indices(3)
 LEAST = 1e-9  # of the unit body: what is left of an estimate that would vanish
 HALVINGS = 60
-
-
-def pseudo_inertia(parameters: Array) -> Array:
-    """(4, 4): the matrix P of ten parameters [m, mc, Ixx, Ixy, Ixz, Iyy, Iyz, Izz]."""
-    inertia = np.zeros((3, 3))
-    inertia[UPPER] = parameters[4:]
-    inertia = inertia + np.triu(inertia, 1).T
-    P = np.empty((4, 4))
-    P[:3, :3] = 0.5 * np.trace(inertia) * np.eye(3) - inertia
-    P[:3, 3] = P[3, :3] = parameters[1:4]
-    P[3, 3] = parameters[0]
-    return P
-
-
-def body_parameters(P: Array) -> Array:
-    """(10,): the parameters of a pseudo-inertia."""
-    S = P[:3, :3]
-    inertia = np.trace(S) * np.eye(3) - S
-    return np.concatenate([[P[3, 3]], P[:3, 3], inertia[UPPER]])
 
 
 class PossibleBodies:
@@ -71,7 +48,7 @@ class PossibleBodies:
         return self._whiten @ pseudo_inertia(parameters) @ self._whiten.T
 
     def _parameters(self, X: Array) -> Array:
-        return body_parameters(self._L @ X @ self._L.T)
+        return parameters_of(self._L @ X @ self._L.T)
 
     def _mass(self, X: Array) -> float:
         return float(self._L[3] @ X @ self._L[3])

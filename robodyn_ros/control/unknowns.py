@@ -27,9 +27,10 @@ import numpy.typing as npt
 
 from ..dynamics.regressor import friction_columns, rotor_columns
 from ..errors import ArgumentError
-from ..model.rigid_body import as_vector, steiner
+from ..model.inertial import bodies_of, parameters_of, pseudo_inertia
+from ..model.rigid_body import as_vector
 from ..model.robot import RobotModel
-from .physical import PossibleBodies, body_parameters, nearest_load, pseudo_inertia
+from .physical import PossibleBodies, nearest_load
 
 Array = npt.NDArray[np.float64]
 Bounds = Mapping[str, tuple[float, float]]
@@ -149,14 +150,12 @@ class Unknowns:
 
     def _bodies(self, added: Array) -> dict[str, Array]:
         """Masses, centres and inertias with these inertial parameters added."""
-        mass, com, inertia = (np.array(getattr(self.model, k)) for k in ("mass", "com", "inertia"))
-        parameters = (self.model.inertial_parameters() + added).reshape(-1, 10)
-        for i in np.flatnonzero(added.reshape(-1, 10).any(axis=1)):
-            P = pseudo_inertia(parameters[i])
-            mass[i], com[i] = P[3, 3], P[:3, 3] / P[3, 3]
-            about_origin = np.trace(P[:3, :3]) * np.eye(3) - P[:3, :3]
-            inertia[i] = about_origin - steiner(mass[i], com[i])
-        return {"mass": mass, "com": com, "inertia": inertia}
+        changed = added.reshape(-1, 10).any(axis=1)  # the others stay as they are, to the last bit
+        now = bodies_of((self.model.inertial_parameters() + added).reshape(-1, 10)[changed])
+        bodies = {name: np.array(getattr(self.model, name)) for name in now}
+        for name, values in now.items():
+            bodies[name][changed] = values
+        return bodies
 
     def _joined(self, field: str) -> Array:
         return np.concatenate([np.zeros(0), *(getattr(part, field) for part in self._parts)])
@@ -211,7 +210,7 @@ class Unknowns:
         T[:3, :3], T[:3, 3] = frame.rotation, frame.place + frame.rotation @ load.place
         basis = np.zeros((10 * len(self.model.link_names), 10))
         for k, unit in enumerate(np.eye(10)):
-            held = body_parameters(T @ pseudo_inertia(unit) @ T.T)
+            held = parameters_of(T @ pseudo_inertia(unit) @ T.T)
             basis[10 * frame.body : 10 * frame.body + 10, k] = held
         return basis
 

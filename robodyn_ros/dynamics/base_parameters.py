@@ -3,7 +3,7 @@
 Some parameters move nothing, others only together. On enough random states, a column of the
 regressor that is a combination of columns before it brings nothing new; its parameter joins
 theirs. Columns run from the base outwards, so that a body's parameters go over to bodies nearer
-the base, as is usual since Khalil and Gautier.
+the base, as is usual since [Gautier1990].
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..model.robot import RobotModel
 from .call import Array, ArrayLike
 from .regressor import PARAMETERS, regressor, rotor_columns
 
-STATES = 40  # a joint sees at most ten new columns in its own body: far more than enough
+STATES = 40  # per body that a coordinate moves: four rows for each of its ten columns
 DEPENDENT = 1e-8  # what is left of a column, relative to it, when it is a combination of others
 ROUNDING = 1e-12  # size of a column, relative to the largest, that should be zero
 NEGLIGIBLE = 1e-9  # what a coefficient may miss a whole number by
@@ -78,10 +78,12 @@ def base_parameters(model: RobotModel, *, rotors: bool = False, seed: int = 0) -
 
     The same robot and `seed` give the same answer.
     """
-    names = [name + str(i + 1) for i in range(len(model.link_names)) for name in PARAMETERS]
+    bodies = len(model.link_names)
+    names = [name + str(i + 1) for i in range(bodies) for name in PARAMETERS]
     names += [f"Ia{k + 1}" for k in range(model.n)] if rotors else []
     random = np.random.default_rng(seed)
-    q, qd, qdd = random.uniform(-np.pi, np.pi, (3, STATES, model.n))
+    states = STATES * -(-bodies // model.n)  # mimic joints have bodies, but no rows of their own
+    q, qd, qdd = random.uniform(-np.pi, np.pi, (3, states, model.n))
     Y = regressor(model, q, qd, qdd)
     if rotors:
         Y = np.concatenate([Y, rotor_columns(model, qdd)], axis=-1)

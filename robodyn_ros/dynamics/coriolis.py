@@ -22,10 +22,10 @@ from ..errors import ArgumentError
 from ..model import block as at
 from ..model.block import U
 from ..model.robot import RobotModel
+from .base_axes import axis_of, move_joint, o_, place_base, place_body
 from .call import Array, ArrayLike, bind_to, evaluate
 from .inertia import J_, along_joint, h_, shift_inertia, unit_momentum
-from .joints import set_positions
-from .kinematics import R_, o_, place_base, place_body
+from .joints import row_of, set_positions
 from .ne_star import coriolis_matrix_by_columns
 from .vector import (
     U1,
@@ -36,7 +36,6 @@ from .vector import (
     add,
     add6,
     add9,
-    column_z,
     congruence,
     cross,
     dot,
@@ -134,22 +133,12 @@ def _sweep(block, q, qd, factorization, M, C, g):
             M[(s + k) * n + k] = block[rotors + k]
 
         for i in range(bodies):
-            b = base + (i + U1) * at.ROW
-            p = index(block[b + at.PARENT])
-            k = s + index(block[b + at.COORDINATE])
+            b, p, k = row_of(block, i)
             R, o = place_body(block, b, p, i)
-            z = scale(block[b + at.RATIO], column_z(R))  # per unit of the coordinate
-            bad += 0.0 * qd[k]
+            bad += 0.0 * qd[s + k]
             w = load3(block, p + w_)
             v = add(load3(block, p + v_), cross(w, sub(o, load3(block, p + o_))))
-            if block[b + at.PRISMATIC] == 0.0:
-                store3(block, b + sigma_, cross(w, z))
-                store3(block, b + nu_, cross(v, z))
-                w = add(w, scale(qd[k], z))
-            else:
-                store3(block, b + sigma_, ZERO)
-                store3(block, b + nu_, cross(w, z))
-                v = add(v, scale(qd[k], z))
+            w, v, sigma, nu = move_joint(block, b, qd[s + k], w, v)
             m = block[b + at.MASS]
             c = matvec(R, load3(block, b + at.CENTRE))
             h = scale(m, c)
@@ -157,18 +146,18 @@ def _sweep(block, q, qd, factorization, M, C, g):
             P = add(scale(m, v), cross(w, h))
             store3(block, b + w_, w)
             store3(block, b + v_, v)
+            store3(block, b + sigma_, sigma)
+            store3(block, b + nu_, nu)
             store3(block, b + h_, h)
             store6(block, b + J_, add6(inertia, shift_inertia(m, ZERO, c)))
             store3(block, b + P_, P)
             store9(block, b + H_, add9(_gyroscopic(w, inertia, factorization), _shift_H(P, c)))
 
         for j in range(bodies):
-            b = base + (bodies - j) * at.ROW
-            p = index(block[b + at.PARENT])
-            k = index(block[b + at.COORDINATE])
+            b, p, k = row_of(block, bodies - U1 - j)
             o, h, J = load3(block, b + o_), load3(block, b + h_), load6(block, b + J_)
             m, P, H = block[b + at.MASS_BEYOND], load3(block, b + P_), load9(block, b + H_)
-            z = scale(block[b + at.RATIO], column_z(load9(block, b + R_)))
+            z = axis_of(block, b)
             sigma, nu = load3(block, b + sigma_), load3(block, b + nu_)
 
             # This joint's unit momentum, its column's wrench, and its row's share of H
@@ -201,7 +190,7 @@ def _sweep(block, q, qd, factorization, M, C, g):
                 o = o_p
                 n1 = add(n1, cross(r, f1))
                 n2 = add(n2, cross(r, f2))
-                z_p = scale(block[p + at.RATIO], column_z(load9(block, p + R_)))
+                z_p = axis_of(block, p)
                 k_p = index(block[p + at.COORDINATE])
                 value = along_joint(block, p, z_p, f1, n1)
                 M[(s + k) * n + k_p] += value

@@ -7,8 +7,8 @@ import numpy as np
 from ..model import block as at
 from ..model.block import U
 from ..model.robot import RobotModel
+from .base_axes import R_, o_, place_base, place_bodies
 from .call import Array, ArrayLike, bind_to, checked, evaluate, finite
-from .kinematics import R_, o_, place_base, place_bodies
 from .momentum import momentum_terms
 from .vector import U1, add, dot, index, kernel, load3, load9, matvec, samples, scale
 

@@ -16,7 +16,7 @@ from ..model.block import U
 from ..model.robot import RobotModel
 from .call import Array, ArrayLike, bind_to, evaluate
 from .friction import friction_rate, friction_torque
-from .joints import joint_frame, set_positions
+from .joints import joint_frame, row_of, set_positions
 from .vector import (
     U1,
     ZERO,
@@ -91,11 +91,9 @@ def _force_rate(block, q, qd, qdd, qddd, tau, tau_dot):
             tau_dot[s + k] = block[rotors + k] * qddd[s + k]
 
         for i in range(bodies):
-            b = base + (i + U1) * at.ROW
-            p = index(block[b + at.PARENT])
-            k = s + index(block[b + at.COORDINATE])
+            b, p, k = row_of(block, i)
             ratio = block[b + at.RATIO]
-            xd, xdd, xddd = ratio * qd[k], ratio * qdd[k], ratio * qddd[k]
+            xd, xdd, xddd = ratio * qd[s + k], ratio * qdd[s + k], ratio * qddd[s + k]
             R, r = joint_frame(block, b, i)
             revolute = block[b + at.PRISMATIC] == 0.0
             w_p = load3(block, p + w_)
@@ -151,20 +149,20 @@ def _force_rate(block, q, qd, qdd, qddd, tau, tau_dot):
             store9(block, b + V_, jerks)
 
         for i in range(bodies):
-            b = base + (bodies - i) * at.ROW
-            p = index(block[b + at.PARENT])
-            k = s + index(block[b + at.COORDINATE])
+            b, p, k = row_of(block, bodies - U1 - i)
             ratio = block[b + at.RATIO]
             f, torque = load3(block, b + f_), load3(block, b + n_)
             fd, torque_d = load3(block, b + fd_), load3(block, b + nd_)
             w = load3(block, b + w_)
             if block[b + at.PRISMATIC] == 0.0:
-                tau[k] += ratio * torque[2]  # (18)
-                tau_dot[k] += ratio * (torque_d[2] + torque[0] * w[1] - torque[1] * w[0])  # (20)
+                along = torque[2]  # (18)
+                along_d = torque_d[2] + torque[0] * w[1] - torque[1] * w[0]  # (20)
             else:
-                tau[k] += ratio * f[2]  # (19)
-                tau_dot[k] += ratio * (fd[2] + f[0] * w[1] - f[1] * w[0])  # (21)
-            bad += 0.0 * (tau[k] + tau_dot[k])
+                along = f[2]  # (19)
+                along_d = fd[2] + f[0] * w[1] - f[1] * w[0]  # (21)
+            tau[s + k] += ratio * along
+            tau_dot[s + k] += ratio * along_d
+            bad += 0.0 * (tau[s + k] + tau_dot[s + k])
             R, r, rd = load9(block, b + R_), load3(block, b + r_), load3(block, b + rd_)
             f, fd = matvec(R, f), matvec(R, fd)
             accumulate3(block, p + f_, f)  # (14)

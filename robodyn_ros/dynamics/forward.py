@@ -15,12 +15,12 @@ from ..errors import ArgumentError
 from ..model import block as at
 from ..model.block import U
 from ..model.robot import RobotModel
+from .base_axes import R_, WORLD_END, o_, place_base, place_body
 from .call import Array, ArrayLike, bind_to, evaluate, states_of
 from .external import external_torque
 from .friction import friction_torque
 from .inertia import _mass_matrix
-from .joints import set_positions
-from .kinematics import R_, WORLD_END, o_, place_base, place_body
+from .joints import row_of, set_positions
 from .newton_euler import _newton_euler
 from .vector import (
     U1,
@@ -147,11 +147,9 @@ def _articulated_bodies(block, q, qd, tau, qdd):
         bad += set_positions(block, q, s)
         # i) forward: velocities, and accelerations and wrenches as if qdd were 0
         for i in range(bodies):
-            b = base + (i + U1) * at.ROW
-            p = index(block[b + at.PARENT])
-            k = s + index(block[b + at.COORDINATE])
+            b, p, k = row_of(block, i)
             R, o = place_body(block, b, p, i)
-            zd = scale(qd[k], column_z(R))
+            zd = scale(qd[s + k], column_z(R))
             w = load3(block, p + w_)
             gamma_w, gamma_a = ZERO, cross(w, cross(w, sub(o, load3(block, p + o_))))
             if block[b + at.PRISMATIC] == 0.0:
@@ -173,9 +171,7 @@ def _articulated_bodies(block, q, qd, tau, qdd):
 
         # ii) backward: articulated inertias
         for j in range(bodies):
-            b = base + (bodies - j) * at.ROW
-            p = index(block[b + at.PARENT])
-            k = index(block[b + at.COORDINATE])
+            b, p, k = row_of(block, bodies - U1 - j)
             A, B, D = load6(block, b + A_), load9(block, b + B_), load6(block, b + D_)
             z = column_z(load9(block, b + R_))
             bias_n, bias_f = load3(block, b + n_), load3(block, b + f_)
@@ -209,17 +205,15 @@ def _articulated_bodies(block, q, qd, tau, qdd):
 
         # iii) forward again: accelerations
         for i in range(bodies):
-            b = base + (i + U1) * at.ROW
-            p = index(block[b + at.PARENT])
-            k = s + index(block[b + at.COORDINATE])
+            b, p, k = row_of(block, i)
             r = sub(load3(block, b + o_), load3(block, p + o_))
             wd = load3(block, p + wd_)
             a = add(add(load3(block, p + a_), cross(wd, r)), load3(block, b + ga_))  # (7.76)
             wd = add(wd, load3(block, b + gw_))
             Un, Uf = load3(block, b + Un_), load3(block, b + Uf_)
-            qdd[k] = (block[b + u_] - dot(Un, wd) - dot(Uf, a)) * block[b + H_]  # (7.77)
-            bad += 0.0 * qdd[k]
-            zdd = scale(qdd[k], column_z(load9(block, b + R_)))
+            qdd[s + k] = (block[b + u_] - dot(Un, wd) - dot(Uf, a)) * block[b + H_]  # (7.77)
+            bad += 0.0 * qdd[s + k]
+            zdd = scale(qdd[s + k], column_z(load9(block, b + R_)))
             if block[b + at.PRISMATIC] == 0.0:
                 wd = add(wd, zdd)  # (7.78)
             else:

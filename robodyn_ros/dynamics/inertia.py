@@ -11,16 +11,15 @@ from __future__ import annotations
 from ..model import block as at
 from ..model.block import U
 from ..model.robot import RobotModel
+from .base_axes import WORLD_END, axis_of, o_, place_base, place_body
 from .call import Array, ArrayLike, bind_to, evaluate
-from .joints import set_positions
-from .kinematics import R_, WORLD_END, o_, place_base, place_body
+from .joints import row_of, set_positions
 from .vector import (
     U1,
     accumulate3,
     accumulate6,
     add,
     add6,
-    column_z,
     congruence,
     cross,
     dot,
@@ -29,7 +28,6 @@ from .vector import (
     kernel,
     load3,
     load6,
-    load9,
     matvec,
     samples,
     scale,
@@ -90,18 +88,16 @@ def _mass_matrix(block, q, M):
         for k in range(n):
             M[(s + k) * n + k] = block[rotors + k]
         for i in range(bodies):
-            b = base + (i + U1) * at.ROW
-            R, _ = place_body(block, b, index(block[b + at.PARENT]), i)
+            b, p, _ = row_of(block, i)
+            R, _ = place_body(block, b, p, i)
             store3(block, b + h_, matvec(R, load3(block, b + at.MOMENT)))
             store6(block, b + J_, congruence(R, load6(block, b + at.INERTIA)))
 
         for j in range(bodies):
-            b = base + (bodies - j) * at.ROW
-            p = index(block[b + at.PARENT])
+            b, p, k = row_of(block, bodies - U1 - j)
             o, h, J = load3(block, b + o_), load3(block, b + h_), load6(block, b + J_)
             m = block[b + at.MASS_BEYOND]
-            z = scale(block[b + at.RATIO], column_z(load9(block, b + R_)))
-            k = index(block[b + at.COORDINATE])
+            z = axis_of(block, b)
             P, L = unit_momentum(block, b, z, h, J)
             M[(s + k) * n + k] += along_joint(block, b, z, P, L)
             bad += 0.0 * M[(s + k) * n + k]
@@ -114,7 +110,7 @@ def _mass_matrix(block, q, M):
                 o_p = load3(block, p + o_)
                 L = add(L, cross(sub(o, o_p), P))
                 o = o_p
-                z_p = scale(block[p + at.RATIO], column_z(load9(block, p + R_)))
+                z_p = axis_of(block, p)
                 k_p = index(block[p + at.COORDINATE])
                 value = along_joint(block, p, z_p, P, L)
                 M[(s + k) * n + k_p] += value

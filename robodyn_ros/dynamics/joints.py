@@ -70,6 +70,13 @@ def set_positions(block, q, start):
 
 
 @inline
+def row_of(block, i):
+    """Where the row of body i begins, where its parent's, and which coordinate moves it."""
+    b = at.HEADER + (i + U1) * at.ROW
+    return b, index(block[b + at.PARENT]), index(block[b + at.COORDINATE])
+
+
+@inline
 def joint_frame(block, b, i):
     """Rotation and place, seen from its parent, of body i in row b, at the position taken over."""
     x, padded = index(block[at.POSITIONS]) + i, index(block[at.PADDED])

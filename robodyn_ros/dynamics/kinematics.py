@@ -10,14 +10,23 @@ from ..errors import ArgumentError
 from ..model import block as at
 from ..model.block import U, aligned_copy
 from ..model.robot import RobotModel
+from .base_axes import (
+    R_,
+    WORLD_END,
+    axis_of,
+    o_,
+    place_base,
+    place_bodies,
+    place_body,
+    unit_motion,
+)
 from .call import Array, ArrayLike, bind_to, evaluate
-from .joints import joint_frame, set_positions
+from .joints import row_of, set_positions
 from .vector import (
     U1,
     U3,
     ZERO,
     add,
-    column_z,
     cross,
     index,
     inline,
@@ -29,45 +38,13 @@ from .vector import (
     samples,
     scale,
     store3,
-    store9,
     sub,
 )
 
 ORIGIN = (0.0, 0.0, 0.0)
 
-# Work space of a body's row, for all kernels that work in the base's axes
-R_ = at.WORK  # the body's axes
-o_ = at.WORK + U(9)  # its origin
-w_, wd_, a_ = (at.WORK + U(k) for k in (12, 15, 18))
-WORLD_END = at.WORK + U(12)  # where the other users' own work space begins
-
-
-@inline
-def place_base(block):
-    store9(block, at.HEADER + R_, (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0))
-    store3(block, at.HEADER + o_, ZERO)
-
-
-@inline
-def place_body(block, b, p, i):
-    """Rotation and origin, in the base's axes, of body i in row b."""
-    R_p = load9(block, p + R_)
-    R, r = joint_frame(block, b, i)
-    R = matmul(R_p, R)
-    o = add(load3(block, p + o_), matvec(R_p, r))
-    store9(block, b + R_, R)
-    store3(block, b + o_, o)
-    return R, o
-
-
-@inline
-def place_bodies(block, q, s):
-    """Place all bodies for the joint positions that start at q[s]; NaN if one is not finite."""
-    bad = set_positions(block, q, s)
-    for i in range(index(block[at.BODIES])):
-        b = at.HEADER + (i + U1) * at.ROW
-        place_body(block, b, index(block[b + at.PARENT]), i)
-    return bad
+# Work space of a body's row
+w_, wd_, a_ = (WORLD_END + U(k) for k in (0, 3, 6))
 
 
 @inline
@@ -125,15 +102,11 @@ def _jacobian(block, q, J):
         place = point_on_link(block)
         b = index(block[link_at(block)])
         while b != at.HEADER:
-            z = scale(block[b + at.RATIO], column_z(load9(block, b + R_)))
-            v = z
+            v, w = unit_motion(block, b, place)
             k = t * U(6) * n + index(block[b + at.COORDINATE])
-            if block[b + at.PRISMATIC] == 0.0:
-                v = cross(z, sub(place, load3(block, b + o_)))
-                for i in range(3):
-                    J[k + U(3 + i) * n] += z[i]
             for i in range(3):
                 J[k + U(i) * n] += v[i]
+                J[k + U(3 + i) * n] += w[i]
                 bad += 0.0 * v[i]
             b = index(block[b + at.PARENT])
     return 0 if bad == 0.0 else 1
@@ -154,11 +127,9 @@ def _acceleration_bias(block, q, qd, out):
     for t in range(T):
         bad += set_positions(block, q, t * n)
         for i in range(bodies):
-            b = at.HEADER + (i + U1) * at.ROW
-            p = index(block[b + at.PARENT])
-            k = t * n + index(block[b + at.COORDINATE])
-            R, o = place_body(block, b, p, i)
-            zd = scale(block[b + at.RATIO] * qd[k], column_z(R))
+            b, p, k = row_of(block, i)
+            _, o = place_body(block, b, p, i)
+            zd = scale(qd[t * n + k], axis_of(block, b))
             w, wd = load3(block, p + w_), load3(block, p + wd_)
             r = sub(o, load3(block, p + o_))
             a = add(load3(block, p + a_), add(cross(wd, r), cross(w, cross(w, r))))

@@ -22,7 +22,7 @@ import numpy as np
 
 from ..errors import ArgumentError
 from ..model.robot import RobotModel
-from .call import Array, ArrayLike, checked
+from .call import Array, ArrayLike, checked, finite
 from .kinematics import forward_kinematics, jacobian
 from .regressor import regressor
 
@@ -65,7 +65,10 @@ def lu_meng_regressor(model: RobotModel, q: ArrayLike, qd: ArrayLike, qdd: Array
     """
     Y = regressor(model, q, qd, qdd)
     ten = Y.reshape(*Y.shape[:-1], len(model.link_names), 10)
-    return (ten @ STANDARD_FROM_SIXTEEN).reshape(*Y.shape[:-1], -1)
+    with np.errstate(over="ignore"):
+        sixteen = ten @ STANDARD_FROM_SIXTEEN
+    width = SIXTEEN * len(model.link_names)
+    return finite(model, sixteen.reshape(*Y.shape[:-1], width), q=q, qd=qd, qdd=qdd)
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,7 +26,7 @@ from ..model import block as at
 from ..model.block import U
 from ..model.robot import RobotModel
 from .call import Array, ArrayLike, bind_to, checked, evaluate
-from .joints import joint_frame, set_positions
+from .joints import joint_frame, row_of, set_positions
 from .newton_euler import velocity_torque
 from .vector import (
     U1,
@@ -87,11 +87,9 @@ def _sweep(block, q, qd, qd_a, qdd, tau, aar, lar_origin, lar_centre, tr):
             tau[s + k] = block[rotors + k] * qdd[s + k]
 
         for i in range(bodies):
-            b = base + (i + U1) * at.ROW
-            p = index(block[b + at.PARENT])
-            k = s + index(block[b + at.COORDINATE])
+            b, p, k = row_of(block, i)
             ratio = block[b + at.RATIO]
-            xd, xd_a, xdd = ratio * qd[k], ratio * qd_a[k], ratio * qdd[k]
+            xd, xd_a, xdd = ratio * qd[s + k], ratio * qd_a[s + k], ratio * qdd[s + k]
             R, r = joint_frame(block, b, i)
             revolute = block[b + at.PRISMATIC] == 0.0
             w = matvec_t(R, load3(block, p + w_))
@@ -126,13 +124,11 @@ def _sweep(block, q, qd, qd_a, qdd, tau, aar, lar_origin, lar_centre, tr):
             store9(block, b + U_, rates)
 
         for j in range(bodies):
-            b = base + (bodies - j) * at.ROW
-            p = index(block[b + at.PARENT])
-            k = s + index(block[b + at.COORDINATE])
+            b, p, k = row_of(block, bodies - U1 - j)
             f, torque = load3(block, b + f_), load3(block, b + n_)
             along_axis = torque[2] if block[b + at.PRISMATIC] == 0.0 else f[2]  # (FP)
-            tau[k] += block[b + at.RATIO] * along_axis
-            bad += 0.0 * tau[k]
+            tau[s + k] += block[b + at.RATIO] * along_axis
+            bad += 0.0 * tau[s + k]
             R = load9(block, b + R_)
             f = matvec(R, f)
             accumulate3(block, p + f_, f)

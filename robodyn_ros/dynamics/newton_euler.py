@@ -18,7 +18,7 @@ from ..model.robot import RobotModel
 from .call import Array, ArrayLike, bind_to, checked, evaluate, per_joint
 from .external import external_torque
 from .friction import friction_torque
-from .joints import joint_frame, set_positions
+from .joints import joint_frame, row_of, set_positions
 from .vector import (
     U1,
     ZERO,
@@ -70,11 +70,9 @@ def _newton_euler(block, q, qd, qdd, tau):
             tau[s + k] = block[rotors + k] * qdd[s + k]  # the rotors' share
 
         for i in range(bodies):
-            b = base + (i + U1) * at.ROW
-            p = index(block[b + at.PARENT])
-            k = s + index(block[b + at.COORDINATE])
+            b, p, k = row_of(block, i)
             ratio = block[b + at.RATIO]
-            xd, xdd = ratio * qd[k], ratio * qdd[k]
+            xd, xdd = ratio * qd[s + k], ratio * qdd[s + k]
             R, r = joint_frame(block, b, i)
             revolute = block[b + at.PRISMATIC] == 0.0
             w = matvec_t(R, load3(block, p + w_))
@@ -101,13 +99,11 @@ def _newton_euler(block, q, qd, qdd, tau):
             store9(block, b + U_, rates)
 
         for j in range(bodies):
-            b = base + (bodies - j) * at.ROW
-            p = index(block[b + at.PARENT])
-            k = s + index(block[b + at.COORDINATE])
+            b, p, k = row_of(block, bodies - U1 - j)
             f, torque = load3(block, b + f_), load3(block, b + n_)
             along_axis = torque[2] if block[b + at.PRISMATIC] == 0.0 else f[2]
-            tau[k] += block[b + at.RATIO] * along_axis
-            bad += 0.0 * tau[k]
+            tau[s + k] += block[b + at.RATIO] * along_axis
+            bad += 0.0 * tau[s + k]
             # Hand the wrench on to the parent
             R = load9(block, b + R_)
             f = matvec(R, f)
@@ -133,23 +129,20 @@ def _gravity(block, q, tau):
         for k in range(n):
             tau[s + k] = 0.0
         for i in range(bodies):
-            b = base + (i + U1) * at.ROW
-            p = index(block[b + at.PARENT])
+            b, p, _ = row_of(block, i)
             R, r = joint_frame(block, b, i)
             store9(block, b + R_, R)
             store3(block, b + r_, r)
             store3(block, b + a_, matvec_t(R, load3(block, p + a_)))
             store3(block, b + f_, load3(block, b + at.MOMENT))
         for j in range(bodies):
-            b = base + (bodies - j) * at.ROW
-            p = index(block[b + at.PARENT])
-            k = s + index(block[b + at.COORDINATE])
+            b, p, k = row_of(block, bodies - U1 - j)
             a, mc, m = load3(block, b + a_), load3(block, b + f_), block[b + at.MASS_BEYOND]
             along_axis = (
                 mc[0] * a[1] - mc[1] * a[0] if block[b + at.PRISMATIC] == 0.0 else m * a[2]
             )
-            tau[k] += block[b + at.RATIO] * along_axis
-            bad += 0.0 * tau[k]
+            tau[s + k] += block[b + at.RATIO] * along_axis
+            bad += 0.0 * tau[s + k]
             mc = add(matvec(load9(block, b + R_), mc), scale(m, load3(block, b + r_)))
             accumulate3(block, p + f_, mc)
     return 0 if bad == 0.0 else 1

@@ -13,8 +13,10 @@ from .friction import friction_torque
 from .inertia import mass_matrix
 from .kinematics import forward_kinematics, jacobian, jacobian_rate_product
 from .momentum import momentum_terms
+from .momentum_regressor import momentum_regressor
 from .ne_star import ne_star
 from .newton_euler import gravity_torque, inverse_dynamics
+from .regressor import regressor, slotine_li_regressor
 
 
 def warmup(model: RobotModel, *, threads: int = 1) -> None:
@@ -34,6 +36,9 @@ def warmup(model: RobotModel, *, threads: int = 1) -> None:
     mass_matrix(model, q)
     forward_dynamics(model, q, q, q)
     force_rate(model, q, q, q, q)
+    regressor(model, q, q, q)
+    slotine_li_regressor(model, q, q, q, q)
+    momentum_regressor(model, q, q)
     friction_torque(model, q)
     potential_energy(model, q)
     link = model.link_names[-1]
@@ -52,3 +57,6 @@ def _compile_for_threads(model: RobotModel, threads: int) -> None:
     mass_matrix(model, q, threads=threads)
     forward_dynamics(model, q, q, q, threads=threads)
     force_rate(model, q, q, q, q, threads=threads)
+    regressor(model, q, q, q, threads=threads)
+    slotine_li_regressor(model, q, q, q, q, threads=threads)
+    momentum_regressor(model, q, q, threads=threads)

@@ -40,16 +40,20 @@ def read_bag(
             f"no message on {topic} in '{path}' has position and effort of all of "
             f"{', '.join(joint_names)}"
         )
-    t, q, qd, tau = (np.array(column) for column in zip(*samples, strict=True))
-    if np.isnan(qd).any():
-        qd = derivative(t, q)
+    t, q, tau = (np.array([sample[k] for sample in samples]) for k in (0, 1, 3))
+    velocities = [sample[2] for sample in samples]
+    if any(velocity is None for velocity in velocities):
+        with np.errstate(invalid="ignore", over="ignore"):  # what is not finite is refused below
+            qd = derivative(t, q)
+    else:
+        qd = np.array(velocities)
     return Log(t - t[0], q, qd, tau * drive_gains(gains, len(joint_names)), name=Path(path).stem)
 
 
 def _messages(path: Path, topic: str) -> Any:
     """Every JointState on the topic, in the order of the bag."""
     try:
-        from rosbags.highlevel import AnyReader, AnyReaderError
+        from rosbags.highlevel import AnyReader
         from rosbags.typesys import Stores, get_typestore
     except ImportError:
         raise ArgumentError(
@@ -63,12 +67,15 @@ def _messages(path: Path, topic: str) -> Any:
                 raise ArgumentError(f"'{path}' has no JointState on {topic}; it has {known}")
             for connection, _, raw in reader.messages(connections=kept):
                 yield reader.deserialize(raw, connection.msgtype)
-    except (AnyReaderError, OSError) as reason:
-        raise ArgumentError(f"cannot read the bag '{path}': {reason}") from None
+    except ArgumentError:
+        raise
+    except Exception as reason:  # a damaged file makes the reader fail in any way
+        why = str(reason) or type(reason).__name__
+        raise ArgumentError(f"cannot read the bag '{path}': {why[:500]}") from None
 
 
 def _sample(message: Any, joint_names: Sequence[str]) -> tuple[float, Any, Any, Any] | None:
-    """Time, position, velocity (nan if there is none) and effort; None if something lacks."""
+    """Time, position, velocity (None if there is none) and effort; None if something lacks."""
     names = list(message.name)
     if not set(joint_names) <= set(names):
         return None
@@ -78,5 +85,5 @@ def _sample(message: Any, joint_names: Sequence[str]) -> tuple[float, Any, Any, 
         return None
     t = message.header.stamp.sec + 1e-9 * message.header.stamp.nanosec
     whole = len(message.velocity) == count
-    qd = message.velocity[order] if whole else np.full(len(order), np.nan)
+    qd = message.velocity[order] if whole else None
     return t, message.position[order], qd, message.effort[order]

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isfinite
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from ..errors import ArgumentError
-from ..model.robot import RobotModel
+from ..model.robot import Payload, RobotModel
 from .bag_log import read_bag
 from .csv_log import ColumnMap, read_csv
+from .drive_gains import DriveGains, find_gains
 from .friction import TERMS
 from .identified import Identified
 from .identify import Progress, identify
 from .log import Log
+
+FILES = ("robot.urdf", "nodes.yaml", "report.html")
+DOUBTFUL = 0.2  # deviation of a drive gain, as a share of it, that is too much to go on with
 
 
 def read_log(
@@ -28,7 +35,13 @@ def read_log(
     place, rows = _split(path)
     if place.is_dir() or place.suffix in (".mcap", ".db3"):
         return read_bag(place, model.joint_names, topic=topic, gains=gains, rows=rows)
-    return read_csv(place, ColumnMap.parse(columns or _usual(model.n)), gains=gains, rows=rows)
+    found = ColumnMap.parse(columns or _usual(model.n))
+    if len(found.q) != model.n:
+        raise ArgumentError(
+            f"the column map has {len(found.q)} joints, robot '{model.name}' has {model.n}: "
+            f"{', '.join(model.joint_names)}"
+        )
+    return read_csv(place, found, gains=gains, rows=rows)
 
 
 def run(
@@ -36,6 +49,7 @@ def run(
     logs: Sequence[str],
     *,
     held_out: Sequence[str] = (),
+    original: str | Path | None = None,
     out: str | Path = "identified",
     columns: str | None = None,
     gains: npt.ArrayLike | None = None,
@@ -47,10 +61,11 @@ def run(
     prior: float = 0.3,
     progress: Progress | None = None,
 ) -> Identified:
-    """Identify a robot from log files; robot.urdf, nodes.yaml and report.html go to `out`."""
-    folder = Path(out)
-    if folder.exists() and not folder.is_dir():
-        raise ArgumentError(f"'{folder}' is no folder: name one for the results")
+    """Identify a robot from log files; robot.urdf, nodes.yaml and report.html go to `out`.
+
+    original: the robot's URDF, of which robot.urdf keeps all that is not identified.
+    """
+    folder = _folder(out)
     used, kept = (
         [read_log(path, model, columns, gains, topic) for path in paths]
         for paths in (logs, held_out)
@@ -66,12 +81,84 @@ def run(
         prior=prior,
         progress=progress,
     )
-    folder.mkdir(parents=True, exist_ok=True)
-    urdf = folder / "robot.urdf"
-    urdf.write_text(found.to_urdf(), encoding="utf-8")
-    found.to_yaml(folder / "nodes.yaml", urdf.resolve())
-    found.report(folder / "report.html")
+    urdf, parameters, report = (folder / name for name in FILES)
+    urdf.write_text(found.to_urdf(original), encoding="utf-8")
+    found.to_yaml(parameters, urdf.resolve())
+    found.report(report)
     return found
+
+
+def facts_of(found: Identified, out: str | Path) -> dict[str, Any]:
+    """The outcome for scripts: plain numbers, None where there is none."""
+    return {
+        "robot": found.nominal.name,
+        "joints": list(found.nominal.joint_names),
+        "base_parameters": found.base.rank,
+        "condition": found.least_squares.condition,
+        "logs": [
+            {"name": fit.name, "held_out": fit.held_out}
+            | {
+                what: [x if isfinite(x) else None for x in getattr(fit, what).tolist()]
+                for what in ("relative", "rms", "at_reversals", "largest")
+            }
+            for fit in found.fits
+        ],
+        "doubts": found.doubts,
+        "unexcited": found.unexcited.splitlines(),
+        "files": {name: str(Path(out) / name) for name in FILES},
+    }
+
+
+def gains_by_payload(
+    model: RobotModel,
+    logs: Sequence[str],
+    loaded: Sequence[str],
+    payload: str,
+    columns: str | None = None,
+    topic: str = "/joint_states",
+) -> DriveGains:
+    """Drive gains from logs of currents without and with a payload, as `parse_payload` reads it.
+
+    Joints that hardly feel the payload tell nothing of their gains: an error names them.
+    """
+    held = parse_payload(payload)
+    bare, carrying = (
+        [read_log(path, model, columns, None, topic) for path in paths] for paths in (logs, loaded)
+    )
+    found = find_gains(model, bare, carrying, held)
+    doubtful = found.deviation > DOUBTFUL * np.abs(found.gains)
+    if doubtful.any():
+        joints = ", ".join(np.array(model.joint_names)[doubtful])
+        raise ArgumentError(
+            f"the payload tells too little of the drive gains of {joints}: take a heavier one, "
+            "farther from their axes, or give the gains"
+        )
+    return found
+
+
+def parse_payload(text: str) -> Payload:
+    """From 'link:2.5' [kg] or 'link:2.5:0,0,0.1', with its centre of mass in the link's frame."""
+    link, *numbers = text.split(":")
+    try:
+        mass, *com = [float(x) for part in numbers for x in part.split(",")]
+        x, y, z = com or (0.0, 0.0, 0.0)
+    except ValueError:
+        raise ArgumentError(
+            f"'{text}' is no payload; write link:kg, or link:kg:x,y,z with its centre of mass [m]"
+        ) from None
+    return Payload(link, mass, (x, y, z))
+
+
+def _folder(out: str | Path) -> Path:
+    """The folder for the results, made if need be, before anything takes time."""
+    folder = Path(out)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as reason:
+        raise ArgumentError(
+            f"'{folder}' cannot be a folder for the results: {reason.strerror}; name another"
+        ) from None
+    return folder
 
 
 def _split(path: str) -> tuple[Path, tuple[int, int | None]]:

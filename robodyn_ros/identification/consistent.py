@@ -18,6 +18,7 @@ import numpy as np
 from ..errors import ArgumentError, RobodynError
 from ..model.robot import RobotModel
 from .design import Design, normal
+from .friction import nominal_friction
 from .log import Array
 from .pseudo_inertia import TWICE, UPPER, from_nominal, root
 
@@ -32,7 +33,12 @@ class Consistent:
 
     x: Array
     deviation: Array  # standard deviation with the data
-    before: Array  # and without
+    spread: Array  # (P, P), T: its columns are what may differ without the data
+
+    @property
+    def before(self) -> Array:
+        """(P,): standard deviation without the data."""
+        return np.asarray(np.linalg.norm(self.spread, axis=1))
 
 
 def solve_consistent(model: RobotModel, design: Design, sigma: Array, prior: float) -> Consistent:
@@ -48,7 +54,7 @@ def solve_consistent(model: RobotModel, design: Design, sigma: Array, prior: flo
     y = np.asarray(np.linalg.solve(R.T, b), dtype=np.float64)
     z = _program(R, y, T, prior, design)
     deviation = np.linalg.norm(T @ np.linalg.inv(R), axis=1)
-    return Consistent(T @ z, deviation, np.linalg.norm(T, axis=1))
+    return Consistent(T @ z, deviation, T)
 
 
 def _prior(model: RobotModel, design: Design, prior: float) -> tuple[Array, Array]:
@@ -60,14 +66,13 @@ def _prior(model: RobotModel, design: Design, prior: float) -> tuple[Array, Arra
         T[ten, ten] = prior * from_nominal(root(nominal))
     usual = np.maximum(design.torque, 1e-6)
     doubt = {"viscous": usual / SLOW, "load": np.ones(design.n)}
-    first = {"viscous": model.viscous, "coulomb": model.coulomb}
     spread, x0 = [], [inertial]
     if design.rigid > design.inertial:
         spread.append(usual / GENTLE)
         x0.append(model.rotor_inertia)
     for term in design.terms:
         spread.append(doubt.get(term, usual))
-        x0.append(first.get(term, np.zeros(design.n)))
+        x0.append(nominal_friction(model, term))
     rest = slice(design.inertial, None)
     T[rest, rest] = np.diag(np.concatenate([np.zeros(0), *spread]))
     return T, np.concatenate(x0)

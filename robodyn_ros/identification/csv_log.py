@@ -63,10 +63,11 @@ def read_csv(
     *,
     gains: npt.ArrayLike | None = None,
     rows: tuple[int, int | None] = (0, None),
-    delimiter: str = ",",
+    delimiter: str | None = None,
 ) -> Log:
     """The motion in a CSV file. `gains` [N m/A] turn currents into torques; `rows` are those to
-    take, first to last as Python counts, without the line of names.
+    take, first to last as Python counts, without the line of names. Between columns stands the
+    `delimiter`; without one, the comma, semicolon or tab of which the first line has most.
 
     Samples whose time repeats are dropped. A number that cannot be is refused, by row and column.
     """
@@ -94,13 +95,16 @@ def drive_gains(gains: npt.ArrayLike | None, n: int) -> Array:
     return found
 
 
-def _table(path: Path, delimiter: str) -> tuple[list[str], Array]:
+def _table(path: Path, delimiter: str | None) -> tuple[list[str], Array]:
     """The names in the first line, if any, and the numbers below."""
     try:
-        with path.open(encoding="utf-8", newline="") as file:
-            lines = [line for line in csv.reader(file, delimiter=delimiter) if line]
+        text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as reason:
-        raise ArgumentError(f"cannot read '{path}': {reason}") from None
+        why = reason.strerror if isinstance(reason, OSError) else "it is no text"
+        raise ArgumentError(f"cannot read '{path}': {why}") from None
+    if delimiter is None:
+        delimiter = max(",;\t", key=text.partition("\n")[0].count)
+    lines = [line for line in csv.reader(text.splitlines(), delimiter=delimiter) if line]
     names = [] if not lines or _is_number(lines[0][0]) else [x.strip() for x in lines.pop(0)]
     width = len(lines[0]) if lines else 0
     table = np.empty((len(lines), width))
@@ -109,7 +113,8 @@ def _table(path: Path, delimiter: str) -> tuple[list[str], Array]:
             table[i] = [float(x) for x in line]
         except ValueError:
             raise ArgumentError(
-                f"'{path}': row {i} does not hold {width} numbers: {','.join(line)[:80]!r}"
+                f"'{path}': row {i} does not hold {width} number{'s' * (width > 1)} with "
+                f"{delimiter!r} between: {delimiter.join(line)[:80]!r}"
             ) from None
     return names, table
 

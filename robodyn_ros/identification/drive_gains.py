@@ -54,7 +54,7 @@ def find_gains(
     if frame.body < 0:
         raise ArgumentError(f"a payload on '{payload.link}' moves nothing: it is the base")
     held = RigidBody(payload.mass, np.array(payload.com), as_inertia("inertia", payload.inertia))
-    p = _parameters(held.seen_from(frame.rotation, frame.place))
+    p = held.seen_from(frame.rotation, frame.place).inertial_parameters()
     columns = slice(10 * frame.body, 10 * frame.body + 10)
     still = model.replace(rotor_inertia=0.0) if model.rotor_inertia.any() else model
     parts = [rigid_part(still, prepare(model, log, cutoff), True) for log in [*bare, *loaded]]
@@ -83,13 +83,7 @@ def _solve(model: RobotModel, parts: Sequence[Rigid], known: Sequence[Array]) ->
     sigma = np.ones(n)
     for _ in range(ROUNDS):
         G = np.sum([one / s**2 for one, s in zip(squares, sigma, strict=True)], axis=0)
-        inverse, _ = scaled_inverse(G[:-1, :-1])
-        x = inverse @ G[:-1, -1]
+        inverse = scaled_inverse(G[:-1, :-1])
+        x = inverse.matrix @ G[:-1, -1]
         sigma = np.maximum(root_mean_squares(squares, x, count), 1e-6)
-    deviation = np.sqrt(np.diag(inverse) / share)
-    return DriveGains(x[:n], deviation[:n])
-
-
-def _parameters(body: RigidBody) -> Array:
-    J = body.inertia_about_origin()[np.triu_indices(3)]
-    return np.array([body.mass, *(body.mass * body.com), *J])
+    return DriveGains(x[:n], inverse.deviation[:n] / np.sqrt(share))

@@ -21,7 +21,8 @@ class Fit:
     t: Array  # (T,) [s]
     qd: Array  # (T, n)
     measured: Array  # (T, n) [N m or N]
-    predicted: Array  # (T, n)
+    predicted: Array  # (T, n), of which
+    friction: Array  # (T, n) is friction and offset
 
     @property
     def error(self) -> Array:

@@ -6,10 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from ..model.inertial import bodies_of
 from ..model.robot import RobotModel
 from .design import Design
 from .friction import TERMS, FrictionShape, JointFriction
 from .log import Array
+
+DUST = 1e-6  # [kg], with a radius of 1 cm: of a link without mass, which simulators do not take
 
 
 def found_friction(design: Design, x: Array, shape: FrictionShape) -> JointFriction:
@@ -34,6 +37,9 @@ def found_model(
     [N m or N], and neither an offset nor presliding.
     """
     changes: dict[str, Any] = bodies_of(x[: design.inertial])
+    light = changes["mass"] < DUST
+    changes["mass"][light], changes["com"][light] = DUST, 0.0
+    changes["inertia"][light] = DUST * np.diag([1e-4] * 3)
     if design.rigid > design.inertial:
         changes["rotor_inertia"] = np.maximum(x[design.inertial : design.rigid], 0.0)
     if design.terms:
@@ -41,14 +47,3 @@ def found_model(
         changes["viscous"], changes["coulomb"] = friction.viscous, dry
         changes["stiction"], changes["stribeck"] = dry + friction.stribeck, friction.shape.fading
     return nominal.replace(**changes)
-
-
-def bodies_of(inertial: Array) -> dict[str, Array]:
-    """Masses, centres of mass and inertias about them, of standard parameters (10 N,)."""
-    ten = inertial.reshape(-1, 10)
-    mass = ten[:, 0]
-    com = ten[:, 1:4] / mass[:, None]
-    J = ten[:, [[4, 5, 6], [5, 7, 8], [6, 8, 9]]]
-    squares = np.einsum("bi,bi->b", com, com)[:, None, None] * np.eye(3)
-    outer = np.einsum("bi,bj->bij", com, com)
-    return {"mass": mass, "com": com, "inertia": J - mass[:, None, None] * (squares - outer)}

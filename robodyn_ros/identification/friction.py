@@ -15,6 +15,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from ..errors import ArgumentError
+from ..model.robot import RobotModel
 from .dry_friction import smooth_sign
 from .log import Array
 
@@ -77,6 +78,16 @@ class JointFriction:
     def table(self) -> Array:
         """(terms, n), in the order of TERMS."""
         return np.stack([getattr(self, term) for term in TERMS])
+
+
+def nominal_friction(model: RobotModel, term: str) -> Array:
+    """(n,): a term as the nominal model has it; 0 where it knows of no such thing."""
+    known = {
+        "viscous": model.viscous,
+        "coulomb": model.coulomb,
+        "stribeck": model.stiction - model.coulomb,
+    }
+    return known.get(term, np.zeros(model.n))
 
 
 def check_terms(terms: Sequence[str]) -> tuple[str, ...]:

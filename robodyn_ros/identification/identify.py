@@ -112,4 +112,4 @@ def _predicted(
     losses = np.einsum("tjk,kj->tj", columns, law.table())
     predicted = part.Y @ x[: design.rigid] + losses + known
     name = samples.name or ("held out" if held_out else "used")
-    return Fit(name, held_out, samples.t[kept], samples.qd[kept], measured, predicted)
+    return Fit(name, held_out, samples.t[kept], samples.qd[kept], measured, predicted, losses)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -61,6 +62,12 @@ class Log:
         """Samples `first` to `last`, counted as Python does."""
         rows = slice(first, last)
         return Log(self.t[rows], self.q[rows], self.qd[rows], self.tau[rows], self.name)
+
+    def to_csv(self, path: str | PathLike[str]) -> None:
+        """Write it as a table that `read_csv` and `robodyn identify` read: t, q, qd, tau."""
+        names = ["t", *(f"{x}{k + 1}" for x in ("q", "qd", "tau") for k in range(self.n))]
+        table = np.column_stack([self.t, self.q, self.qd, self.tau])
+        np.savetxt(path, table, "%.10g", ",", header=",".join(names), comments="")
 
 
 def _numbers(what: str, field: str, value: Any) -> Array:

@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 
 from ..errors import ArgumentError
+from ..model.inertial import bodies_of
 from ..model.rigid_body import RigidBody
 from ..model.robot import Payload
 from .consistent import possible_body
 from .design import normal, rigid_part
-from .found_model import bodies_of
 from .friction import TERMS
 from .identified import Identified
 from .least_squares import scaled_inverse
@@ -58,6 +58,5 @@ def identify_payload(
     mass, com, inertia = (values[0] for values in bodies_of(parameters).values())
     R = frame.rotation
     held = RigidBody(float(mass), com, inertia).seen_from(R.T, -R.T @ frame.place)
-    inverse, _ = scaled_inverse(normal(A))
-    deviation = float(np.sqrt(inverse[0, 0] / independent))
+    deviation = float(scaled_inverse(normal(A)).deviation[0] / np.sqrt(independent))
     return FoundPayload(Payload(link, held.mass, tuple(held.com), held.inertia), deviation)

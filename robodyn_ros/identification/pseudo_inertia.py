@@ -1,39 +1,20 @@
-"""Ten inertial parameters as a 4 x 4 pseudo-inertia matrix, positive for every possible body.
+"""How far a body is from a nominal one, by their pseudo-inertias P (see `inertial`).
 
-    P = [ Sigma  mc ]      Sigma = tr(J)/2 1 - J,     J: inertia about the frame's origin
-        [ mc^T   m  ]
-
-A distribution of mass exists exactly where P is positive definite [Wensing2018]. Seen from a
-nominal body P0 = S S^T, another one is Z = S^-1 P S^-T: a symmetric matrix without units, 1 where
-nothing differs, the same in whatever frame and unit the parameters are given.
+Seen from a nominal body P0 = S S^T, another one is Z = S^-1 P S^-T: a symmetric matrix without
+units, 1 where nothing differs, the same in whatever frame and unit the parameters are given, and
+positive definite for every possible body [Wensing2018].
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from ..model.inertial import parameters_of, pseudo_inertia
 from .log import Array
 
 FLATTEST = 1e-3  # of a nominal body's largest extent: the least it is taken to have
 UPPER = np.triu_indices(4)
 TWICE = np.where(UPPER[0] == UPPER[1], 1.0, np.sqrt(0.5))  # so that |z| is |Z|
-
-
-def pseudo_inertia(parameters: Array) -> Array:
-    """(4, 4) of [m, mcx, mcy, mcz, Ixx, Ixy, Ixz, Iyy, Iyz, Izz]."""
-    m, x, y, z, xx, xy, xz, yy, yz, zz = parameters
-    J = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    P = np.empty((4, 4))
-    P[:3, :3] = 0.5 * np.trace(J) * np.eye(3) - J
-    P[3, :3] = P[:3, 3] = x, y, z
-    P[3, 3] = m
-    return P
-
-
-def parameters_of(P: Array) -> Array:
-    """The ten parameters of a pseudo-inertia matrix."""
-    J = np.trace(P[:3, :3]) * np.eye(3) - P[:3, :3]
-    return np.array([P[3, 3], *P[3, :3], *J[np.triu_indices(3)]])
 
 
 def root(parameters: Array) -> Array:

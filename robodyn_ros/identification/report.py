@@ -4,123 +4,157 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+from .parameter_table import Parameter, torque_units
+from .report_style import STYLE
+from .report_torques import torques
+from .unexcited import sentences
 
 if TYPE_CHECKING:
     from .fit import Fit
     from .identified import Identified
 
-STYLE = """
-body { font-family: system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem;
-       color: #222; }
-table { border-collapse: collapse; margin: 1rem 0; }
-td, th { padding: .2rem .7rem; text-align: right; border-bottom: 1px solid #ddd; }
-td:first-child, th:first-child { text-align: left; }
-pre { white-space: pre-wrap; background: #f5f5f5; padding: 1rem; }
-"""
+# The browser itself then asks nobody for anything; plotly compiles its drawing code.
+OFFLINE = (
+    "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; "
+    "img-src data: blob:"
+)
 
 
 def page(found: Identified) -> str:
     """The whole page as text."""
-    parts = [
-        f"<h1>Identification of {escape(found.nominal.name)}</h1>",
-        f"<p>{found.base.rank} base parameters; condition number of the weighted equations "
-        f"{found.least_squares.condition:.3g}.</p>",
-        "<h2>Torque error per joint</h2>",
-        _errors(found),
-        "<h2>Measured and predicted torque</h2>",
-        *_plots(found),
-        "<h2>What the motion did not excite</h2>",
-        f"<pre>{escape(found.unexcited)}</pre>",
-        "<h2>Parameters</h2>",
-        "<p>Physically consistent values, beside the nominal ones. <i>Told</i> is how much of a "
-        "value comes from the data; the rest comes from the nominal model.</p>",
-        _parameters(found),
-        "<h2>Base parameters by least squares</h2>",
-        _table(
-            ("combination", "value", "deviation"),
-            ((line, f"{x:.5g}", f"{s:.2g}") for line, x, s in found.base_table),
-        ),
-    ]
     title = f"Identification of {escape(found.nominal.name)}"
+    parts = [
+        f"<header><h1>{title}</h1>{_facts(found)}</header>",
+        "<h2>Torque error</h2>",
+        "<p>Root mean square of measured less predicted torque, as a share of the measured. "
+        "Filtered alike; logs that are <em>held out</em> were only predicted.</p>",
+        _relative(found),
+        *(f'<p class="doubt">{escape(doubt)}.</p>' for doubt in found.doubts),
+        f"<details><summary>The same in N m or N</summary>{_absolute(found)}</details>",
+        "<h2>Measured and predicted torque</h2>",
+        torques(found),
+        "<h2>What the motion did not excite</h2>",
+        _list(sentences(found) or ["The motion told every parameter."]),
+        "<h2>Parameters</h2>",
+        "<p>Physically consistent values, each with its standard deviation; bodies about their "
+        "joint frames. <em>Told</em> is how much of a value comes from the data: the rest comes "
+        "from the nominal model.</p>",
+        _parameters(found),
+        "<h2>Base parameters</h2>",
+        "<p>The combinations that torques can tell apart, by weighted least squares alone. "
+        "Numbers count the links: mx1 is the first moment of "
+        f"{escape(found.nominal.link_names[0])} along its x axis; Ia is a rotor.</p>",
+        _base(found),
+    ]
     return (
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
-        f"<style>{STYLE}</style></head><body>{''.join(parts)}</body></html>"
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{OFFLINE}">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{title}</title><style>{STYLE}</style></head><body>{''.join(parts)}</body></html>"
     )
 
 
-def _errors(found: Identified) -> str:
-    names = found.nominal.joint_names
+def _facts(found: Identified) -> str:
+    used, held_out = ([f for f in found.fits if f.held_out is out] for out in (False, True))
+    facts = [
+        ("joints", f"{found.nominal.n}"),
+        ("used for the fit", _length(used)),
+        ("held out", _length(held_out) if held_out else "nothing"),
+        ("base parameters", f"{found.base.rank}"),
+        ("condition number", f"{found.least_squares.condition:.3g}"),
+    ]
+    cells = (f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in facts)
+    return f"<dl>{''.join(cells)}</dl>"
+
+
+def _length(fits: Sequence[Fit]) -> str:
+    seconds = sum(float(fit.t[-1] - fit.t[0]) for fit in fits)
+    return f"{len(fits)} log{'s' if len(fits) > 1 else ''}, {seconds:.0f} s"
+
+
+def _relative(found: Identified) -> str:
+    """A row for each log, a bar in each cell."""
     rows = []
     for fit in found.fits:
-        use = "held out" if fit.held_out else "used"
-        lines: list[tuple[str, Any, str]] = [
-            ("relative [%]", 100.0 * fit.relative, ".2f"),
-            ("rms [N m or N]", fit.rms, ".3g"),
-            ("at reversals", fit.at_reversals, ".3g"),
-            ("largest", fit.largest, ".3g"),
-        ]
-        for what, values, form in lines:
-            cells = [format(x, form) if np.isfinite(x) else "–" for x in values]
-            rows.append((f"{fit.name} ({use}): {what}", *cells))
-    return _table(("log", *names), rows)
+        cells = (
+            f'<td class="bar" style="--share:{min(100.0 * x, 100.0):.1f}%">{100.0 * x:.2f} %</td>'
+            for x in fit.relative
+        )
+        rows.append(f"<tr><th>{_name(fit)}</th>{''.join(cells)}</tr>")
+    return _framed(_head("log", *found.nominal.joint_names), rows)
+
+
+def _absolute(found: Identified) -> str:
+    rows = []
+    for fit in found.fits:
+        lines = (
+            ("all samples, rms", fit.rms),
+            ("at velocity reversals, rms", fit.at_reversals),
+            ("largest", fit.largest),
+        )
+        for k, (what, values) in enumerate(lines):
+            name = f'<th rowspan="{len(lines)}">{_name(fit)}</th>' if k == 0 else ""
+            cells = "".join(f"<td>{_number(x, '.3g')}</td>" for x in values)
+            rows.append(f"<tr>{name}<th>{what}</th>{cells}</tr>")
+    model = found.nominal
+    joints = zip(model.joint_names, torque_units(model), strict=True)
+    names = [f"{joint} [{unit}]" for joint, unit in joints]
+    return _framed(_head("log", "error", *names), rows)
+
+
+def _name(fit: Fit) -> str:
+    kind = ("out", "held out") if fit.held_out else ("used", "used")
+    return f'{escape(fit.name)} <span class="tag {kind[0]}">{kind[1]}</span>'
 
 
 def _parameters(found: Identified) -> str:
-    rows = []
+    """A card for each link and each joint."""
+    owners: dict[str, list[Parameter]] = {}
     for p in found.parameters:
-        nominal = f"{p.nominal:.5g}" if np.isfinite(p.nominal) else "–"
-        numbers = (nominal, f"{p.value:.5g}", f"{p.deviation:.2g}", f"{100 * p.told:.0f} %")
-        rows.append((f"{p.name} [{p.unit}]", *numbers))
-    return _table(("parameter", "nominal", "found", "deviation", "told"), rows)
+        owners.setdefault(p.name.partition(" of ")[2], []).append(p)
+    cards = []
+    for owner, those in owners.items():
+        rows = [
+            f"<tr><th>{escape(p.name.partition(' of ')[0])} <small>{_unit(p.unit)}</small></th>"
+            f"<td>{p.nominal:.4g}</td><td>{p.value:.4g}</td><td>± {p.deviation:.2g}</td>"
+            f'<td class="bar" style="--share:{p.told:.0%}">{100.0 * p.told:.0f} %</td></tr>'
+            for p in those
+        ]
+        head = _head("", "nominal", "found", "deviation", "told")
+        cards.append(f"<section><h3>{escape(owner)}</h3>{_framed(head, rows)}</section>")
+    return f'<div class="cards">{"".join(cards)}</div>'
 
 
-def _plots(found: Identified) -> list[str]:
-    """A drawing for each log, if plotly is there; its code stands in the page once."""
-    try:
-        from plotly.io import to_html
-    except ImportError:
-        return ["<p>For drawings: pip install 'robodyn_ros[bags]', which brings plotly.</p>"]
-    return [
-        to_html(_drawing(found, fit), include_plotlyjs=(k == 0), full_html=False)
-        for k, fit in enumerate(found.fits)
+def _base(found: Identified) -> str:
+    rows = [
+        f"<tr><th>{escape(line)}</th><td>{value:.5g}</td>"
+        f"<td>{'not told' if np.isinf(deviation) else f'± {deviation:.2g}'}</td></tr>"
+        for line, value, deviation in found.base_table
     ]
+    return _framed(_head("combination", "found", "deviation"), rows)
 
 
-def _drawing(found: Identified, fit: Fit) -> Any:
-    from plotly.subplots import make_subplots
-
-    n = found.nominal.n
-    figure = make_subplots(
-        rows=n, cols=1, shared_xaxes=True, subplot_titles=found.nominal.joint_names
-    )
-    lines = (
-        ("measured", fit.measured, "#4477aa"),
-        ("predicted", fit.predicted, "#ee7733"),
-        ("error", fit.error, "#999999"),
-    )
-    for j in range(n):
-        for name, values, colour in lines:
-            figure.add_scattergl(
-                x=np.round(fit.t, 4),
-                y=np.round(values[:, j], 4),
-                name=name,
-                line={"color": colour, "width": 1},
-                legendgroup=name,
-                showlegend=j == 0,
-                row=j + 1,
-                col=1,
-            )
-    use = "held out" if fit.held_out else "used"
-    figure.update_layout(height=220 * n, title=f"{fit.name} ({use}): torque [N m or N]")
-    figure.update_xaxes(title_text="time [s]", row=n, col=1)
-    return figure
+def _unit(text: str) -> str:
+    return escape(text.replace("^2", "²")) if text != "1" else ""
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    def line(cells: Sequence[str], tag: str) -> str:
-        return "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+def _number(value: float, form: str) -> str:
+    return format(value, form) if np.isfinite(value) else "–"
 
-    return "<table>" + line(head, "th") + "".join(line(row, "td") for row in rows) + "</table>"
+
+def _list(items: Iterable[str]) -> str:
+    return f"<ul>{''.join(f'<li>{escape(item)}</li>' for item in items)}</ul>"
+
+
+def _head(*names: str) -> str:
+    return "<tr>" + "".join(f"<th>{escape(name)}</th>" for name in names) + "</tr>"
+
+
+def _framed(head: str, rows: Iterable[str]) -> str:
+    """A table that scrolls where the window is too narrow."""
+    table = f"<table><thead>{head}</thead><tbody>{''.join(rows)}</tbody></table>"
+    return f'<div class="wide">{table}</div>'

@@ -7,7 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
-from ..dynamics import regressor as forms
+from ..dynamics import filtered_regressor as forms
+from ..dynamics.regressor import regressor, rotor_columns
 from ..errors import ArgumentError
 from ..model.robot import RobotModel
 from .differences import derivative, low_pass
@@ -17,6 +18,8 @@ PER_PERIOD = 10  # samples kept per period of the cutoff: enough to draw it, and
 EDGE = 1.0  # periods of the cutoff left out at both ends, where a filter guesses
 USUAL_CUTOFF = 20.0  # [Hz]: arms move slower, and friction that turns round is not smeared much
 METHODS = ("differences", "momentum")
+MOVED = 0.02  # [rad or m]: a joint that does
+MISSED = 0.5  # share of its way that its velocities may miss
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,8 +69,8 @@ class Samples:
             rotors = forms.filtered_rotor_columns(model, self.t, self.qd, self.cutoff)
             return np.concatenate([Y[self.kept], rotors[self.kept]], axis=-1)
         qdd = derivative(self.t, self.qd)[self.kept]
-        Y = forms.regressor(model, self.q[self.kept], self.qd[self.kept], qdd)
-        return np.concatenate([Y, forms.rotor_columns(model, qdd)], axis=-1)
+        Y = regressor(model, self.q[self.kept], self.qd[self.kept], qdd)
+        return np.concatenate([Y, rotor_columns(model, qdd)], axis=-1)
 
 
 def prepare(
@@ -82,6 +85,7 @@ def prepare(
         )
     if method not in METHODS:
         raise ArgumentError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
+    _check_velocities(model, log)
     step = float(np.median(np.diff(log.t)))
     rate = 1.0 / step
     if cutoff is None:
@@ -100,6 +104,23 @@ def prepare(
         q, qd = (low_pass(x, cutoff, rate) for x in (q, qd))
     tau = _filtered(t, tau, cutoff, rate, method)
     return Samples(t, q, qd, tau, cutoff, method, log.name)
+
+
+def _check_velocities(model: RobotModel, log: Log) -> None:
+    """Velocities add up to the way: else columns are mixed up, or positions jump by a turn."""
+    steps = 0.5 * np.diff(log.t)[:, None] * (log.qd[1:] + log.qd[:-1])
+    way = np.vstack([np.zeros(log.n), np.cumsum(steps, axis=0)])
+    t = np.column_stack([np.ones(log.t.size), log.t - log.t[0]])
+    moved, missed = (  # an offset of the velocity is no mistake
+        np.std(x - t @ np.linalg.lstsq(t, x, rcond=None)[0], axis=0) for x in (log.q, log.q - way)
+    )
+    wrong = (missed > MISSED * moved) & (moved > MOVED)
+    if wrong.any():
+        joint = model.joint_names[int(np.argmax(wrong))]
+        raise ArgumentError(
+            f"log '{log.name}': velocities of joint '{joint}' are not those of its positions; "
+            "check which columns are q and qd, their units, and that positions do not jump by 2 pi"
+        )
 
 
 def _evenly(t: Array, times: Array, x: Array) -> Array:

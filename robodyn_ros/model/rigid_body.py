@@ -60,6 +60,11 @@ class RigidBody:
     def inertia_about_origin(self) -> Array:
         return self.inertia + steiner(self.mass, self.com)
 
+    def inertial_parameters(self) -> Array:
+        """(10,): [m, mcx, mcy, mcz, Ixx, Ixy, Ixz, Iyy, Iyz, Izz] about the frame's origin."""
+        inertia = self.inertia_about_origin()[np.triu_indices(3)]
+        return np.array([self.mass, *(self.mass * self.com), *inertia])
+
     def seen_from(self, rotation: Array, place: Array) -> RigidBody:
         """The same body in a frame in which its own is turned by `rotation` and at `place`."""
         return RigidBody(

@@ -192,12 +192,8 @@ class RobotModel:
 
         The inertia is taken about the origin of the joint frame, as in [Khalil2019] (7.3).
         """
-        rows = []
-        for i in range(len(self.link_names)):
-            body = self.body(i)
-            inertia = body.inertia_about_origin()[np.triu_indices(3)]
-            rows.append([body.mass, *(body.mass * body.com), *inertia])
-        return np.array(rows).ravel()
+        bodies = map(self.body, range(len(self.link_names)))
+        return np.concatenate([body.inertial_parameters() for body in bodies])
 
     def replace(self, *, payload: Payload | None = None, **changes: Any) -> RobotModel:
         """A copy with another payload, gravity, rotor inertia, friction, limits or masses.

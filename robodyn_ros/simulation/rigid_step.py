@@ -20,9 +20,9 @@ from __future__ import annotations
 
 import math
 
+from ..dynamics.base_axes import R_, o_, place_base, place_bodies
 from ..dynamics.forward import _articulated_bodies, _through_mass_matrix
 from ..dynamics.friction import friction_law
-from ..dynamics.kinematics import R_, o_, place_base, place_bodies
 from ..dynamics.vector import (
     U1,
     U2,

@@ -1,5 +1,7 @@
 """Adaptive control: Slotine and Li, [LuMeng1993] V, Craig; what is unknown and what possible."""
 
+import contextlib
+
 import adaptive as bench
 import numpy as np
 import pytest
@@ -11,17 +13,13 @@ from robodyn_ros.control.adaptive import AdaptiveController
 from robodyn_ros.control.controller import JointState
 from robodyn_ros.control.limits import TorqueLimits
 from robodyn_ros.control.passivity import PassivityController
-from robodyn_ros.control.physical import (
-    PossibleBodies,
-    body_parameters,
-    nearest_load,
-    pseudo_inertia,
-)
+from robodyn_ros.control.physical import PossibleBodies, nearest_load
 from robodyn_ros.control.unknowns import Load
 from robodyn_ros.dynamics.motion import Motion
 from robodyn_ros.errors import ArgumentError
 from robodyn_ros.model.checks import check_model
-from robodyn_ros.model.rigid_body import steiner
+from robodyn_ros.model.inertial import bodies_of, parameters_of, pseudo_inertia
+from robodyn_ros.model.rigid_body import RigidBody
 from robodyn_ros.model.robot import Payload
 from robodyn_ros.simulation.rigid import RigidPlant
 
@@ -48,9 +46,8 @@ def random_case(model, seed):
 
 def parameters_about(place, load):
     """Return the ten parameters of a payload about a place in its link's frame."""
-    arm = np.asarray(load.com) - place
-    inertia = np.diag(np.broadcast_to(load.inertia, 3)) + steiner(load.mass, arm)
-    return np.concatenate([[load.mass], load.mass * arm, inertia[np.triu_indices(3)]])
+    inertia = np.diag(np.broadcast_to(load.inertia, 3))
+    return RigidBody(load.mass, np.asarray(load.com) - place, inertia).inertial_parameters()
 
 
 def taught(controller, **values):
@@ -98,11 +95,8 @@ def test_the_true_parameters_give_the_true_torque(kind, inertia):
     truth = parameters_about(PLACE, HELD)
     if not inertia:  # then a payload is as spread out as its reach says
         truth[4:] = 2.0 * truth[0] * 0.05**2 * np.eye(3)[np.triu_indices(3)]
-    arm = truth[1:4] / truth[0]
-    matrix = np.zeros((3, 3))
-    matrix[np.triu_indices(3)] = truth[4:]
-    matrix = matrix + np.triu(matrix, 1).T - steiner(truth[0], arm)
-    true_model = model.replace(payload=Payload("link_7", truth[0], PLACE + arm, matrix))
+    mass, arm, matrix = (values[0] for values in bodies_of(truth).values())
+    true_model = model.replace(payload=Payload("link_7", float(mass), PLACE + arm, matrix))
     taught(controller, **dict(zip(controller.names, truth, strict=False)))
     _, reference = random_case(model, 2)
     tau = controller.torque(JointState(reference.q, reference.qd), reference)
@@ -264,6 +258,26 @@ def test_friction_is_learnt_from_the_tracking_error(unknown, kind):
         )
 
 
+@pytest.mark.parametrize("kind", ["slotine_li", "lu_meng"])
+def test_with_everything_unknown_the_arm_learns_to_track(kind):
+    """Links a third too light, rotors half as large, no friction: 91 wrong parameters."""
+    model = rd.robots.kuka_lwr4()
+    wrong = model.replace(
+        mass=model.mass / 1.5, inertia=model.inertia / 1.5, rotor_inertia=model.rotor_inertia / 2.0
+    ).replace(viscous=0.0, coulomb=0.0)
+    motion = wave(model, 2, size=0.5, speed=2.0)
+    errors = {}
+    for unknown in ((), "all"):
+        plant = RigidPlant(model, motion(0.0).q, motion(0.0).qd, stops=False, saturate=False)
+        kd = PassivityController.with_frequency(model, 20.0).kd if kind == "slotine_li" else None
+        gain = {"links": 1.0, "friction": 300.0, "rotors": 3.0}
+        controller = adaptive(wrong, kind, 20.0, kd=kd, unknown=unknown, gain=gain)
+        t, q, _, _ = follow(plant, controller, motion, 4000)
+        errors[unknown] = np.abs(q - np.array([motion(s).q for s in t])).max(axis=1)
+        check_model(controller.model, strict=True)
+    assert errors["all"][-1000:].max() < 0.1 * errors[()][-1000:].max()
+
+
 @pytest.mark.parametrize("inertia", [False, True])
 def test_the_mass_that_an_lwr_holds_is_found_within_2_percent(inertia):
     model = rd.robots.kuka_lwr4()
@@ -283,22 +297,10 @@ def test_the_mass_that_an_lwr_holds_is_found_within_2_percent(inertia):
 # What is possible
 
 
-def test_ten_parameters_and_the_pseudo_inertia_are_the_same():
-    model = rd.robots.kuka_lwr4()
-    for parameters in model.inertial_parameters().reshape(-1, 10):
-        P = pseudo_inertia(parameters)
-        assert np.linalg.eigvalsh(P)[0] > 0.0
-        np.testing.assert_allclose(body_parameters(P), parameters, atol=1e-16)
-    point = np.array([0.3, -0.2, 0.1])  # of 2 kg: P = m [x; 1] [x; 1]^T
-    inertia = steiner(2.0, point)[np.triu_indices(3)]
-    P = pseudo_inertia(np.concatenate([[2.0], 2.0 * point, inertia]))
-    np.testing.assert_allclose(P, 2.0 * np.outer([*point, 1.0], [*point, 1.0]), atol=1e-15)
-
-
 def random_body(random, unit):
     """Return the parameters of some body near the unit."""
     L, points = np.linalg.cholesky(unit), random.normal(size=(4, 5))
-    return body_parameters(L @ points @ points.T @ L.T / random.uniform(1.0, 20.0))
+    return parameters_of(L @ points @ points.T @ L.T / random.uniform(1.0, 20.0))
 
 
 @pytest.mark.parametrize("bounds", [(0.0, np.inf), (0.0, 0.8), (1.5, 2.0)])
@@ -471,6 +473,28 @@ def test_a_bad_sample_leaves_no_trace(kind):
     assert controller.parameters == kept[0]
     np.testing.assert_array_equal(controller.tau, kept[1])
     np.testing.assert_array_equal(controller._slope, kept[2])
+
+
+@pytest.mark.parametrize("huge", [1e80, 1e150, 1e300])
+@pytest.mark.parametrize("unknown", ["payload", "link_7"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_sample_beyond_all_measure_does_not_ruin_the_estimate(kind, unknown, huge):
+    """Finite, but its squares are not: it may be refused, the next good one must not."""
+    model = rd.robots.kuka_lwr4()
+    state, reference = random_case(model, 2)
+    controller = adaptive(model, kind, gain=0.1, unknown=unknown)
+    for q, qd in ((huge, 0.0), (0.0, huge)):
+        with contextlib.suppress(ArgumentError):
+            controller.torque(JointState(state.q + q, state.qd + qd), reference)
+        for _ in range(3):
+            assert np.isfinite(controller.torque(state, reference)).all()
+        assert np.isfinite(list(controller.parameters.values())).all()
+
+
+def test_its_model_is_its_estimate_and_nothing_else():
+    controller = adaptive(rd.robots.kuka_lwr4())
+    with pytest.raises(ArgumentError, match="is its estimate"):
+        controller.model = rd.robots.lwr_iii()
 
 
 def test_lists_are_taken_as_well():

@@ -106,8 +106,9 @@ def test_the_number_of_threads_is_checked(threads):
 
 @pytest.mark.parametrize("width", [np.nan, np.inf, -1.0, "narrow"])
 def test_the_width_of_smooth_friction_is_checked(width):
-    with pytest.raises(rd.ArgumentError, match="width"):
-        rd.friction_torque(MODEL, np.zeros(MODEL.n), width=width)
+    for function in (rd.friction_torque, rd.friction_columns):
+        with pytest.raises(rd.ArgumentError, match="width"):
+            function(MODEL, np.zeros(MODEL.n), width=width)
 
 
 def test_gains_are_checked():

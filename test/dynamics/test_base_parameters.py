@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from dynamics_cases import ARMS, CHAINS, MIMICS, TREES, chain, robot
-from oracle import close, random_state
+from oracle import close, random_state, random_tree
 
 import robodyn_ros as rd
 from robodyn_ros.dynamics.base_parameters import base_parameters
@@ -38,11 +38,40 @@ def test_known_counts(name, count, with_rotors):
     assert base_of(name, True).rank == with_rotors
 
 
-@pytest.mark.skipif(not UR10E.is_file(), reason="the UR10e's description is not here")
-def test_the_ur10e_has_36_and_40_with_rotors():
-    model = rd.load_urdf(UR10E)
+def ur10e():
+    """The UR10e's frames; what its links weigh does not matter here."""
+    a, d = (0.0, -0.6127, -0.57155, 0.0, 0.0, 0.0), (0.1807, 0.0, 0.0, 0.17415, 0.11985, 0.11655)
+    alpha = np.array([1, 0, 0, 1, -1, 0]) * np.pi / 2.0
+    rows = [rd.DHRow(*row, mass=1.0, inertia=0.01) for row in zip(a, alpha, d, strict=True)]
+    return rd.from_dh(rows, name="ur10e")
+
+
+@pytest.mark.parametrize(
+    "load",
+    [
+        ur10e,
+        pytest.param(
+            lambda: rd.load_urdf(UR10E),
+            marks=pytest.mark.skipif(not UR10E.is_file(), reason="its description is not here"),
+        ),
+    ],
+    ids=["by its table", "by its description"],
+)
+def test_the_ur10e_has_36_and_40_with_rotors(load):
+    model = load()
     assert base_parameters(model).rank == 36
     assert base_parameters(model, rotors=True).rank == 40
+
+
+@pytest.mark.parametrize(("seed", "count"), [(4, 46), (16, 44), (33, 42)])
+def test_one_coordinate_may_move_many_bodies(seed, count):
+    """Mimic joints bring columns, but no rows: it takes more states."""
+    model = random_tree(seed, 8, mimic=0.9)
+    assert model.n <= 2
+    states = np.random.default_rng(3).uniform(-3.0, 3.0, (3, 600, model.n))
+    Y = regressor(model, *states).reshape(-1, 80)
+    assert np.linalg.matrix_rank(Y, tol=1e-12 * np.linalg.norm(Y)) == count
+    assert base_parameters(model).rank == count
 
 
 @every_robot

@@ -15,7 +15,8 @@ every_model = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 THREADED = {
     "inverse_dynamics": 3, "gravity_torque": 1, "velocity_torque": 2, "ne_star": 4,
     "coriolis_matrix": 2, "equations_of_motion": 2, "momentum_terms": 2, "mass_matrix": 1,
-    "forward_dynamics": 3, "force_rate": 4,
+    "forward_dynamics": 3, "force_rate": 4, "regressor": 3, "slotine_li_regressor": 4,
+    "momentum_regressor": 2,
 }  # fmt: skip
 
 

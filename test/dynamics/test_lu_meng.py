@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from dynamics_cases import ARMS, CHAINS, MIMICS, TREES, robot, with_tool
+from dynamics_cases import ARMS, CHAINS, MIMICS, TREES, chain, robot, with_tool
 from oracle import close, random_state
 
 import robodyn_ros as rd
@@ -43,13 +43,6 @@ def test_sixteen_parameters_give_the_torque_2(name):
     close(tau, rd.inverse_dynamics(model, *state))
 
 
-def test_sixteen_columns_come_in_batches():
-    model = robot("stanford")
-    states = np.random.default_rng(2).normal(size=(3, 5, model.n))
-    single = [lu_meng_regressor(model, *states[:, k]) for k in range(5)]
-    close(lu_meng_regressor(model, *states), np.stack(single), 1e-14)
-
-
 @uncoupled
 def test_closed_form_47_is_the_recursion_85(name):
     model = robot(name)
@@ -83,6 +76,16 @@ def test_a_load_in_a_fixed_frame_has_columns_of_its_own(name):
     theta = np.concatenate([1.5 * products, [0.01, 0.02, 0.025, 0, 0, 0]])
     close(link_regressor(model, "tool", *state).Y @ theta, extra, 1e-9)
     assert not link_regressor(model, "table", *state).Y.any()  # the base does not move
+
+
+def test_what_overflows_only_for_sixteen_parameters_is_refused():
+    """Three axes in a plane: no column of the ten is as large as that of m px^2, Iyy + Izz."""
+    axes = [(0.0, 1.0, 0.0), (0.0, 0.0, 1.0), (0.0, np.cos(0.45), -np.sin(0.45))]
+    model = chain("RRR").replace(axis=axes, rotation=np.eye(3), place=0.0)
+    still, qdd = np.zeros(3), np.array([1.75e308, -0.85e308, 0.0])
+    assert np.isfinite(regressor(model, still, still, qdd)).all()
+    with pytest.raises(rd.ArgumentError, match="one of q, qd, qdd is too large"):
+        lu_meng_regressor(model, still, still, qdd)
 
 
 def test_mimic_joints_batches_and_unknown_links_are_refused():
@@ -181,6 +184,30 @@ def test_example_regressor_63_and_64(x):
     close(x.link("three").Y[:, [M, MX, MXX, IZZ]], expected, 1e-13)
     close(x.link("two").Y[:, M], [l1**2 * a1 + l1 * c1 * G, 0.0], 1e-13)
     assert not x.link("one").Y[:, M].any()
+
+
+@examples
+def test_example_h_c_and_g_of_the_conventional_approach(x):
+    """Section III-C, step 2: h11, h12, h22, Y_c and Y_G, for m2, m3, m3 px, m3 px^2, Izz."""
+    l1, l2, c1, c2, s2, c12 = x.l1, x.l2, x.c1, x.c2, x.s2, x.c12
+    (d1, d2), still = x.qd, np.zeros(2)
+
+    def Y(qd, qdd):
+        two, three = (link_regressor(x.model, link, x.q, qd, qdd).Y for link in ("two", "three"))
+        return np.column_stack([two[:, M], three[:, [M, MX, MXX, IZZ]]])
+
+    Y_G = Y(still, still)
+    h1, h2 = (Y(still, unit) - Y_G for unit in np.eye(2))
+    h11 = [l1**2, l1**2 + 2 * l1 * l2 * c2 + l2**2, 2 * (l1 * c2 + l2), 1, 1]
+    h12 = [0, l2**2 + l1 * l2 * c2, l1 * c2 + 2 * l2, 1, 1]
+    h22 = [0, l2**2, 2 * l2, 1, 1]
+    close(h1, [h11, h12], 1e-13)
+    close(h2, [h12, h22], 1e-13)
+    turning = -l1 * s2 * d2 * (2 * d1 + d2)
+    Y_c = [[0, l2 * turning, turning, 0, 0], [0, l1 * l2 * s2 * d1**2, l1 * s2 * d1**2, 0, 0]]
+    close(Y(x.qd, still) - Y_G, Y_c, 1e-12)
+    close(Y_G[0], np.array([l1 * c1, l1 * c1 + l2 * c12, c12, 0, 0]) * G, 1e-13)
+    close(Y_G[1], np.array([0, l2 * c12, c12, 0, 0]) * G, 1e-13)
 
 
 @examples

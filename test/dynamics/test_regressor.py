@@ -1,4 +1,4 @@
-"""Regressors: the torque, the momentum and the filtered torque, linear in the parameters."""
+"""The regressor: the torque, linear in the parameters of bodies, rotors and friction."""
 
 import numpy as np
 import pinocchio as pin
@@ -9,8 +9,6 @@ from dynamics_cases import (
     MIMICS,
     SOME,
     TREES,
-    Motion,
-    derivative,
     mass_matrix_rate,
     pinocchio,
     robot,
@@ -20,11 +18,7 @@ from oracle import close, random_body, random_state
 
 import robodyn_ros as rd
 from robodyn_ros.dynamics.regressor import (
-    filtered_regressor,
-    filtered_rotor_columns,
     friction_columns,
-    low_pass,
-    momentum_regressor,
     regressor,
     rotor_columns,
     slotine_li_regressor,
@@ -134,30 +128,6 @@ def test_ne_star_alone_is_not_linear_in_ten_parameters():
     close(whole, sum(shares))
 
 
-@every_robot
-def test_momentum_regressor_gives_the_residuals_terms(name):
-    model = bare(name)
-    q, qd = random_state(model, 8)
-    pi = model.inertial_parameters()
-    expected = rd.momentum_terms(model, q, qd)
-    for Y, term in zip(momentum_regressor(model, q, qd), expected, strict=True):
-        close(Y @ pi, term)
-
-
-@some_robots
-def test_the_momentum_regressors_rate_is_the_regressor_column_by_column(name):
-    # [DeLuca2009] (23) for every parameter: d/dt Y_p + Y_g - Y_c = Y
-    model = robot(name)
-    motion = Motion(model, 9)
-
-    def Y_p(t):
-        return momentum_regressor(model, *motion.at(t)[:2])[0]
-
-    q, qd, qdd, _ = motion.at(0.0)
-    _, Y_c, Y_g = momentum_regressor(model, q, qd)
-    close(derivative(Y_p) + Y_g - Y_c, regressor(model, q, qd, qdd), 1e-8)
-
-
 @pytest.mark.parametrize("name", ["kuka_lwr4", "mimic 5"])
 def test_rotor_columns_are_the_rotors_share(name):
     model = robot(name)
@@ -179,137 +149,3 @@ def test_friction_columns_are_the_friction(width):
     assert columns.shape == (20, model.n, 3 * model.n)
     close(columns @ numbers, rd.friction_torque(model, qd, width=width) + offset, 1e-14)
     close(columns[3], friction_columns(model, qd[3], width=width), 1e-15)
-
-
-def log_of(model, step, uneven=False):
-    """One second of a smooth motion: times, and q, qd, qdd at them."""
-    t = np.arange(0.0, 1.0, step)
-    if uneven:
-        t += 0.3 * step * np.sin(7.0 * np.arange(t.size))
-    motion = Motion(model, 12)
-    q, qd, qdd, _ = (np.array(x) for x in zip(*map(motion.at, t), strict=True))
-    return t, q, qd, qdd
-
-
-def filter_error(model, step, uneven=False):
-    t, q, qd, qdd = log_of(model, step, uneven)
-    wanted = low_pass(t, rd.inverse_dynamics(model, q, qd, qdd), 5.0)
-    found = filtered_regressor(model, t, q, qd, 5.0) @ model.inertial_parameters()
-    found += filtered_rotor_columns(model, t, qd, 5.0) @ model.rotor_inertia
-    return np.abs(found - wanted).max() / np.abs(wanted).max()
-
-
-@pytest.mark.parametrize("uneven", [False, True])
-@pytest.mark.parametrize("name", ["kuka_lwr4", "stanford", "mimic 3"])
-def test_filtered_regressor_gives_the_filtered_torque(name, uneven):
-    # the torque's filter and the momentum's differ only in how they join samples: second order
-    coarse, fine = (filter_error(robot(name), step, uneven) for step in (2e-3, 1e-3))
-    assert fine < 1e-5
-    assert 3.0 < coarse / fine < 5.0
-
-
-def test_low_pass_answers_a_ramp_exactly():
-    t = np.array([0.0, 0.1, 0.15, 0.4, 1.0])
-    rate = 2.0 * np.pi * 1.5
-    ramp = 2.0 + 3.0 * t
-    start = 7.0
-    exact = ramp - 3.0 / rate + (start - 2.0 + 3.0 / rate) * np.exp(-rate * t)
-    np.testing.assert_allclose(low_pass(t, ramp, 1.5, start=start), exact, rtol=1e-14)
-    both = low_pass(t, np.stack([ramp, -ramp], axis=1), 1.5, start=[start, -start])
-    np.testing.assert_allclose(both, np.stack([exact, -exact], axis=1), rtol=1e-14)
-
-
-def test_low_pass_keeps_its_digits_when_samples_lie_close():
-    t = np.arange(100) * 1e-9
-    y = low_pass(t, np.sin(1e7 * t), 1e-3)
-    np.testing.assert_allclose(y[-1], 2e-3 * np.pi * 1e-7 * (1.0 - np.cos(1e7 * t[-1])), rtol=1e-4)
-
-
-MATRICES = {
-    "regressor": (regressor, ("q", "qd", "qdd")),
-    "slotine_li_regressor": (slotine_li_regressor, ("q", "qd", "qd_r", "qdd_r")),
-    "momentum_regressor": (momentum_regressor, ("q", "qd")),
-    "rotor_columns": (rotor_columns, ("qdd",)),
-    "friction_columns": (friction_columns, ("qd",)),
-}
-every_matrix = pytest.mark.parametrize("function", MATRICES)
-
-
-def parts(result):
-    return result if isinstance(result, tuple) else (result,)
-
-
-@every_matrix
-@pytest.mark.parametrize("name", ["stanford", "mimic 5"])
-def test_batches_give_what_one_state_gives(function, name):
-    f, names = MATRICES[function]
-    model = robot(name)
-    states = np.random.default_rng(13).normal(size=(len(names), 9, model.n))
-    many = parts(f(model, *states))
-    for k in range(9):
-        for whole, one in zip(many, parts(f(model, *states[:, k])), strict=True):
-            np.testing.assert_array_equal(whole[k], one)
-    for whole in parts(f(model, *np.zeros((len(names), 0, model.n)))):
-        assert whole.shape == (0, *many[0].shape[1:])
-
-
-@pytest.mark.parametrize("function", ["regressor", "slotine_li_regressor", "momentum_regressor"])
-def test_threads_change_nothing(function):
-    f, names = MATRICES[function]
-    model = robot("stanford")
-    states = np.random.default_rng(14).normal(size=(len(names), 50, model.n))
-    for one, many in zip(
-        parts(f(model, *states)), parts(f(model, *states, threads=2)), strict=True
-    ):
-        np.testing.assert_array_equal(one, many)
-
-
-@every_matrix
-def test_bad_states_are_refused_by_name(function):
-    f, names = MATRICES[function]
-    model = robot("stanford")
-    for i, name in enumerate(names):
-        states = list(np.ones((len(names), model.n)))
-        states[i] = np.ones(model.n + 1)
-        with pytest.raises(rd.ArgumentError, match=rf"\b{name}\b"):
-            f(model, *states)
-        for bad in (np.nan, np.inf):
-            states[i] = np.ones(model.n)
-            states[i][2] = bad
-            with pytest.raises(rd.ArgumentError, match=rf"\b{name}\b.*joint_3"):
-                f(model, *states)
-
-
-@pytest.mark.parametrize("which", range(3))
-def test_numbers_too_large_are_refused(which):
-    model = robot("kuka_lwr4")
-    states = list(np.ones((3, model.n)))
-    states[which] = np.full(model.n, 1e308)
-    try:
-        Y = regressor(model, *states)
-    except rd.ArgumentError as error:
-        assert "finite" in str(error)
-    else:
-        assert np.isfinite(Y).all()
-
-
-def test_logs_are_checked():
-    model = robot("planar_2r")
-    t, q = np.arange(4.0), np.zeros((4, 2))
-    for bad in (t[:3], t[::-1], [0.0, 1.0, 1.0, 2.0], [0.0, 1.0, np.nan, 3.0], 1.0):
-        with pytest.raises(rd.ArgumentError, match=r"\bt\b"):
-            filtered_regressor(model, bad, q, q, 5.0)
-        with pytest.raises(rd.ArgumentError, match=r"\bt\b"):
-            filtered_rotor_columns(model, bad, q, 5.0)
-        with pytest.raises(rd.ArgumentError, match=r"\bt\b"):
-            low_pass(bad, q, 5.0)
-    with pytest.raises(rd.ArgumentError, match="samples"):
-        filtered_regressor(model, t, q[0], q[0], 5.0)
-    with pytest.raises(rd.ArgumentError, match="samples"):
-        filtered_regressor(model, [], q[:0], q[:0], 5.0)
-    for cutoff in (0.0, -1.0, np.nan, np.inf, "slow"):
-        with pytest.raises(rd.ArgumentError, match="cutoff"):
-            filtered_regressor(model, t, q, q, cutoff)
-    for width in (-1.0, np.nan, np.inf, "narrow"):
-        with pytest.raises(rd.ArgumentError, match="width"):
-            friction_columns(model, q, width=width)

@@ -1,4 +1,6 @@
-"""Logs without a simulator: a motion, and the torque that inverse dynamics says it takes."""
+"""An arm with all that a URDF may have; and logs without a simulator: a motion, and the torque
+that inverse dynamics says it takes.
+"""
 
 import numpy as np
 
@@ -8,6 +10,51 @@ from robodyn_ros.identification.excitation import excitation
 from robodyn_ros.identification.log import Log
 
 WIDTH = 0.01
+
+INERTIA = '<inertia ixx=".1" ixy="0" ixz="0" iyy=".1" iyz="0" izz=".1"/>'
+# A joint that turns, one that slides, a tool and a finger; and what dynamics do not ask for
+ARM = f"""<?xml version="1.0" encoding="utf-8"?>
+<!-- before the robot -->
+<robot name="arm">
+  <link name="base"/>
+  <link name="upper">
+    <inertial><mass value="3"/>{INERTIA}</inertial>
+    <visual><geometry><mesh filename="package://arm/upper.dae"/></geometry></visual>
+  </link>
+  <link name="slide"> <!-- the maker's drawing is wrong here: é -->
+    <inertial><mass value="2"/>{INERTIA}</inertial>
+  </link>
+  <link name="tool">
+    <inertial><mass value="1"/>{INERTIA}</inertial>
+  </link>
+  <link name="finger">
+    <inertial><mass value=".1"/>{INERTIA}</inertial>
+  </link>
+  <joint name="shoulder" type="continuous">
+    <parent link="base"/><child link="upper"/><axis xyz="0 1 0"/><dynamics damping="9"/>
+  </joint>
+  <joint name="reach" type="prismatic">
+    <parent link="upper"/><child link="slide"/><axis xyz="1 0 0"/>
+    <limit lower="0" upper="1" effort="9" velocity="1"/>
+  </joint>
+  <joint name="flange" type="fixed">
+    <origin xyz="0 0 .1"/><parent link="slide"/><child link="tool"/>
+  </joint>
+  <joint name="grip" type="prismatic">
+    <parent link="slide"/><child link="finger"/><axis xyz="0 0 1"/>
+    <mimic joint="reach" multiplier="0.1"/><dynamics friction="0.5"/>
+    <limit lower="0" upper="1" effort="9" velocity="1"/>
+  </joint>
+  <transmission name="t">
+    <type>transmission_interface/SimpleTransmission</type>
+    <joint name="shoulder"><hardwareInterface>EffortJointInterface</hardwareInterface></joint>
+    <actuator name="m">
+      <drake:gear_ratio value="100"/><drake:rotor_inertia value="1e-4"/>
+    </actuator>
+  </transmission>
+  <gazebo reference="tool"><material>Gazebo/Red</material></gazebo>
+</robot>
+"""
 
 
 def log_of(real, motion, *, rate=200.0, noise=0.0, seed=0, name="log"):

@@ -1,11 +1,16 @@
 """Identification: exact without noise, honest about noise, and always a possible robot."""
 
+import base64
+import json
+import re
 import warnings
+from html.parser import HTMLParser
+from xml.sax.saxutils import quoteattr
 
 import mujoco
 import numpy as np
 import pytest
-from identification_cases import WIDTH, log_of, motion_of
+from identification_cases import ARM, WIDTH, log_of, motion_of
 
 import robodyn_ros as rd
 from robodyn_ros.dynamics.friction import friction_torque
@@ -131,6 +136,20 @@ def test_whatever_the_noise_a_possible_robot_comes_out(noise):
         assert np.linalg.eigvalsh(pseudo_inertia(ten))[0] > 0.0
 
 
+def test_a_link_without_mass_stays_next_to_nothing():
+    """MuJoCo refuses the nominal robot, and takes the one that was found."""
+    text = re.sub(r"<inertial>.*?</inertial>", "", ARM, count=1, flags=re.DOTALL)
+    nominal = rd.load_urdf(text)
+    with pytest.raises(ValueError, match="mjMINVAL"):
+        mujoco.MjModel.from_xml_string(rd.to_urdf(nominal))
+    real = nominal.replace(mass=[0.0, 3.3, 0.1], viscous=0.0, coulomb=0.0)
+    found = identify(nominal, [log_of(real, motion_of(nominal))], friction=())
+    assert (found.fits[0].relative < 1e-3).all()
+    assert found.model.mass[0] < 1e-5
+    rd.load_urdf(found.to_urdf(), strict=True)
+    assert mujoco.MjModel.from_xml_string(found.to_urdf()).nbody > 1
+
+
 def test_least_squares_alone_would_give_impossible_robots():
     """What the semidefinite program is for: an inertia found in noise may be negative."""
     nominal = rd.robots.planar_2r()
@@ -158,8 +177,15 @@ def test_where_the_data_say_nothing_the_nominal_model_stays():
         assert p.told < 1e-3, name
     for name in (f"rotor of {joint[1]}", f"viscous of {joint[1]}", f"mx of {link[2]}"):
         assert parameters[name].told > 0.5, name
-    assert "hardly moved: " + joint[6] in found.unexcited
-    assert f"m of {link[0]}" in found.unexcited
+    told, idle, moved = (
+        next(line for line in found.unexcited.splitlines() if words in line)
+        for words in ("base parameters no better", "No motion shows", "hardly moved")
+    )
+    assert "Ia7" in told and "Ia2" not in told
+    assert f"m, mx, my, mz, Ixx, Ixy, Ixz, Iyy, Iyz of {link[0]}" in idle
+    assert joint[6] in moved and joint[5] not in moved
+    last = next(deviation for line, _, deviation in found.base_table if "Ia7" in line)
+    assert last == np.inf
 
 
 def test_without_acceleration_by_the_momentum():
@@ -208,21 +234,102 @@ def test_drive_gains_are_found_by_a_known_payload():
     np.testing.assert_allclose(found.gains[felt], gains[felt], rtol=0.03)
 
 
-def test_yaml_and_report(lwr, tmp_path):
+def test_yaml(lwr, tmp_path):
     yaml = pytest.importorskip("yaml")
-    pytest.importorskip("plotly")
-    nominal, _, found, *_ = lwr
+    found = lwr[2]
     found.to_yaml(tmp_path / "nodes.yaml", tmp_path / 'a "robot".urdf')
     read = yaml.safe_load((tmp_path / "nodes.yaml").read_text())
+    monitor = read["/**/dynamics_node"]["ros__parameters"]["monitor"]
+    assert (np.array(monitor["contact"]["base"]) > found.largest_errors).all()
+    assert (np.array(monitor["collision"]["base"]) > monitor["contact"]["base"]).all()
     for node, section in (("dynamics_node", "monitor"), ("controller_node", "arm")):
         parameters = read[f"/**/{node}"]["ros__parameters"]
         assert parameters["robot"]["urdf"] == str(tmp_path / 'a "robot".urdf')
         assert parameters[section]["friction"] is True
+
+
+class Page(HTMLParser):
+    """What a report asks a browser for, and the texts of its headings, tables and buttons."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.asked, self.texts, self.inside = [], {}, []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.inside.append(tag)
+        self.asked += [value for name, value in attrs if name in ("src", "href", "action")]
+
+    def handle_endtag(self, tag):
+        while self.inside and self.inside.pop() != tag:
+            pass
+
+    def handle_data(self, data):
+        if self.inside:
+            self.texts.setdefault(self.inside[-1], []).append(data)
+
+
+def test_the_report_stands_alone(lwr, tmp_path):
+    pytest.importorskip("plotly")
+    nominal, _, found, *_ = lwr
     found.report(tmp_path / "report.html")
-    page = (tmp_path / "report.html").read_text()
-    assert page.count("<html") == 1 and "<script src" not in page and "<link" not in page
-    for part in (*nominal.joint_names, "motion 2 (held out)", "Base parameters", "Plotly"):
-        assert part in page
+    page = Page((tmp_path / "report.html").read_text())
+    assert page.asked == []
+    assert page.texts["button"] == ["motion 1 (used)", "motion 2 (held out)"]
+    assert page.texts["h2"] == [
+        "Torque error",
+        "Measured and predicted torque",
+        "What the motion did not excite",
+        "Parameters",
+        "Base parameters",
+    ]
+    assert page.texts["h3"] == [*nominal.link_names, *nominal.joint_names]
+    for share in 100.0 * found.fits[1].relative:
+        assert f"{share:.2f} %" in page.texts["td"]
+    for p in found.parameters:
+        assert f"± {p.deviation:.2g}" in page.texts["td"]
+    assert set(found.unexcited.splitlines()) == set(page.texts["li"])
+    plotly, drawing = page.texts["script"]
+    assert "plotly.js" in plotly and "showSendToCloud: false" in drawing
+    logs = json.loads(drawing.split("const logs = ")[1].split(";\n")[0])
+    assert [len(log["data"]) for log in logs] == [3 * nominal.n] * 2
+    measured = logs[1]["data"][0]["y"]
+    values = np.frombuffer(base64.b64decode(measured["bdata"]), np.float32)
+    np.testing.assert_allclose(values, found.fits[1].measured[:, 0], atol=1e-4)
+
+
+def test_names_of_strangers_do_no_harm_to_the_report(tmp_path):
+    pytest.importorskip("plotly")
+    evil = "</script><script src='http://x'>"
+    nominal = rd.load_urdf(ARM.replace('"reach"', quoteattr(evil)))
+    assert nominal.joint_names[1] == evil
+    found = identify(nominal, [log_of(nominal, motion_of(nominal), name=evil)], friction=())
+    found.report(tmp_path / "report.html")
+    page = Page((tmp_path / "report.html").read_text())
+    assert page.asked == [] and len(page.texts["script"]) == 2
+
+
+def test_sliding_joints_are_told_in_newtons(tmp_path):
+    nominal = rd.load_urdf(ARM)
+    log = log_of(nominal, motion_of(nominal, 1))
+    found = identify(nominal, [log], friction=("viscous",))
+    units = {p.name: p.unit for p in found.parameters}
+    assert (units["rotor of shoulder"], units["rotor of reach"]) == ("kg m^2", "kg")
+    assert (units["viscous of shoulder"], units["viscous of reach"]) == ("N m s/rad", "N s/m")
+    found.report(tmp_path / "report.html")
+    page = Page((tmp_path / "report.html").read_text())
+    assert "shoulder [N m]" in page.texts["th"] and "reach [N]" in page.texts["th"]
+
+
+def test_stiction_of_the_nominal_model_is_where_the_search_begins():
+    """The Stribeck term is what stiction is above Coulomb's, not how fast it fades."""
+    nominal = rd.robots.planar_2r().replace(coulomb=2.0, stiction=3.0, stribeck=7.0)
+    motion = motion_of(nominal, 1)
+    motion.a[1], motion.b[1] = 0.0, 0.0
+    found = identify(nominal, [log_of(nominal, motion)], friction=("coulomb", "stribeck"))
+    rows = {p.name: p for p in found.parameters}
+    assert [rows[f"stribeck of joint_{k}"].nominal for k in (1, 2)] == [1.0, 1.0]
+    assert rows["stribeck of joint_2"].value == pytest.approx(1.0, abs=1e-3)
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,25 @@ def test_column_numbers_rows_and_repeated_times(tmp_path):
     np.testing.assert_array_equal(log.tau, TAU[10:89])
 
 
+@pytest.mark.parametrize("delimiter", [";", "\t"])
+def test_other_delimiters_and_a_mark_before_the_first_name(tmp_path, delimiter):
+    path = write(tmp_path / "run.csv", np.column_stack([T, Q, TAU]), ["t", "a", "b", "c", "d"])
+    path.write_text("\ufeff" + path.read_text().replace(",", delimiter), encoding="utf-8")
+    log = read_csv(path, ColumnMap("t", ["a", "b"], ["c", "d"]))
+    np.testing.assert_array_equal(log.tau, TAU)
+    with pytest.raises(ArgumentError, match="does not hold 1 number with ',' between"):
+        read_csv(path, ColumnMap(0, [1], [2]), delimiter=",")
+
+
+def test_a_log_is_written_as_it_is_read(tmp_path):
+    Log(T, Q, QD, TAU).to_csv(tmp_path / "log.csv")
+    again = read_csv(tmp_path / "log.csv", ColumnMap("t", ["q1", "q2"], ["tau1", "tau2"], [3, 4]))
+    for name in ("t", "q", "qd", "tau"):
+        np.testing.assert_allclose(
+            getattr(again, name), {"t": T, "q": Q, "qd": QD, "tau": TAU}[name]
+        )
+
+
 def test_velocities_that_are_not_there_are_differences(tmp_path):
     path = write(tmp_path / "run.csv", np.column_stack([T, Q, TAU]))
     log = read_csv(path, ColumnMap.parse("t=0 q=1-2 tau=3-4"))

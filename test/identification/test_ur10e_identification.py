@@ -1,5 +1,6 @@
 """A real UR10e: better than plain least squares on motions that were not used, and quiet."""
 
+import re
 import warnings
 from pathlib import Path
 
@@ -25,7 +26,14 @@ def case(tmp_path_factory):
     used = f"{DATA / bench.EXCITING}.csv:635:3510"
     held_out = [f"{DATA / name}.csv" for name in bench.FREE]
     out = tmp_path_factory.mktemp("identified")
-    found = run(model, [used], held_out=held_out, out=out, gains=bench.GAINS)
+    found = run(
+        model,
+        [used],
+        held_out=held_out,
+        original=DATA / "ur10e.urdf",
+        out=out,
+        gains=bench.GAINS,
+    )
     logs = [read_log(path, model, gains=bench.GAINS) for path in (used, *held_out)]
     return model, found, logs, out
 
@@ -53,7 +61,11 @@ def test_the_results_are_a_possible_robot(case):
     _, found, _, out = case
     again = rd.load_urdf(out / "robot.urdf", strict=True)
     np.testing.assert_allclose(again.inertial_parameters(), found.model.inertial_parameters())
-    assert mujoco.MjModel.from_xml_path(str(out / "robot.urdf")).nv == 6
+    assert mujoco.MjModel.from_xml_string(found.to_urdf()).nv == 6
+    text = (out / "robot.urdf").read_text()
+    assert "package://ur_e_description/meshes/ur10e/visual/wrist3.dae" in text
+    bare = re.sub(r"<(visual|collision)>.*?</\1>", "", text, flags=re.DOTALL)  # without meshes
+    assert mujoco.MjModel.from_xml_string(bare).nv == 6
     assert (out / "report.html").stat().st_size > 1e4
     assert "robot.urdf" in (out / "nodes.yaml").read_text()
 
