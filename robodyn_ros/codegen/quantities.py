@@ -1,0 +1,116 @@
+"""The quantities code can be made for: what goes in, what comes out, and the sweep between."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..errors import ArgumentError
+from ..model.robot import RobotModel
+from .expression import Expression
+from .frames import robot_of
+from .grouping import group
+from .program import Operations, operations
+from .robot import Robot
+from .sharing import shared
+from .sweeps.force_rate import force_rate
+from .sweeps.forward import articulated, through_mass_matrix
+from .sweeps.friction import friction_torque
+from .sweeps.inertia import mass_matrix
+from .sweeps.momentum import momentum_terms
+from .sweeps.ne_star import ne_star
+from .sweeps.newton_euler import gravity_torque, inverse_dynamics
+from .sweeps.regressor import regressor
+
+Sweep = Callable[[Robot], list[list[Expression]]]
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A public function of the dynamics, on symbols. Several sweeps: the cheapest is taken."""
+
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    sweeps: tuple[Sweep, ...]
+    inertial: bool = True  # whether base parameters make a difference
+    own_frames: bool = False  # whether it speaks of the model's own frames
+
+
+QUANTITIES = {
+    "inverse_dynamics": Quantity(("q", "qd", "qdd"), ("tau",), (inverse_dynamics,)),
+    "gravity_torque": Quantity(("q",), ("tau",), (gravity_torque,)),
+    "ne_star": Quantity(("q", "qd", "qd_a", "qdd"), ("tau",), (ne_star,)),
+    "momentum_terms": Quantity(("q", "qd"), ("p", "ctqd", "g"), (momentum_terms,)),
+    "force_rate": Quantity(("q", "qd", "qdd", "qddd"), ("tau", "tau_dot"), (force_rate,)),
+    "mass_matrix": Quantity(("q",), ("M",), (mass_matrix,)),
+    "forward_dynamics": Quantity(
+        ("q", "qd", "tau"), ("qdd",), (through_mass_matrix, articulated)
+    ),
+    "regressor": Quantity(
+        ("q", "qd", "qdd"), ("Y",), (regressor,), inertial=False, own_frames=True
+    ),
+    "friction_torque": Quantity(("qd",), ("tau",), (friction_torque,), inertial=False),
+}
+
+
+@dataclass(frozen=True)
+class Customized:
+    """One quantity of one robot, ready to be written down."""
+
+    name: str
+    quantity: Quantity
+    n: int
+    outputs: list[list[Expression]]
+    operations: Operations
+    base: bool
+    symbolic: bool
+    gravity: bool
+
+
+def customized(
+    model: RobotModel,
+    name: str,
+    *,
+    base: bool | None = None,
+    symbolic: bool = False,
+    gravity: bool = True,
+    sweep: Sweep | None = None,
+) -> Customized:
+    """A quantity run on symbols for this robot. `base`: with base or standard parameters; None
+    takes what costs less. `sweep` chooses one of several.
+    """
+    try:
+        quantity = QUANTITIES[name]
+    except KeyError:
+        known = ", ".join(QUANTITIES)
+        raise ArgumentError(f"there is no quantity '{name}'; there are {known}") from None
+    sweeps = quantity.sweeps if sweep is None else (sweep,)
+    if model.coupled:
+        sweeps = tuple(one for one in sweeps if one is not articulated)
+    bases = [True, False] if base is None else [base]
+    if not quantity.inertial:
+        bases = [False]
+    candidates = []
+    for one in sweeps:
+        for choice in bases:
+            robot = robot_of(
+                model, gravity=gravity, symbolic=symbolic, own_frames=quantity.own_frames
+            )
+            if choice:
+                group(robot)
+            outputs = _shared(robot, one(robot))
+            cost = operations([x for part in outputs for x in part])
+            candidates.append(
+                Customized(name, quantity, model.n, outputs, cost, choice, symbolic, gravity)
+            )
+    return min(candidates, key=lambda found: found.operations.total)
+
+
+def _shared(robot: Robot, parts: list[list[Expression]]) -> list[list[Expression]]:
+    graph = robot.graph
+    flat = shared([Expression(graph, graph.reference(x)) for part in parts for x in part])
+    split, start = [], 0
+    for part in parts:
+        split.append(flat[start : start + len(part)])
+        start += len(part)
+    return split

@@ -1,0 +1,243 @@
+"""Fewer operations for the same outputs: common factors, and sums and products that share a part.
+
+Sums and products that serve only one other of their kind are merged into it first, so that the
+order in which a sweep happened to write its terms does not matter. Then, as long as it helps,
+
+    a x + b x          becomes  (a + b) x       where the two products serve nothing else
+    a + b + c, a + b   share    a + b           and products likewise, the commonest pair first
+
+No step ever adds an operation. Ties go to what stands first, so that the result is reproducible.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+
+from .expression import Expression, Graph, Reference
+
+Pair = tuple[int, int]
+
+
+def shared(outputs: Sequence[Expression]) -> list[Expression]:
+    """The same outputs, in a graph of their own, by fewer operations."""
+    graph = outputs[0].graph
+    network = _Network(graph, [x.reference for x in outputs])
+    while True:
+        network.merge()
+        changed = network.factor()
+        changed |= network.share("+")
+        changed |= network.share("*")
+        if not changed:
+            return network.rebuilt()
+
+
+class _Network:
+    """The part of a graph that outputs need, with sums and products of any length."""
+
+    def __init__(self, graph: Graph, outputs: list[Reference]):
+        self.graph, self.outputs = graph, outputs
+        self.kind: dict[int, str] = {}
+        self.terms: dict[int, list[Reference]] = {}
+        self.next = len(graph.operation) + 1
+        for place in in_order(graph, outputs):
+            if not graph.constant[place - 1]:
+                operation = graph.operation[place - 1]
+                self.kind[place] = operation
+                if operation != "symbol":
+                    self.terms[place] = list(graph.arguments[place - 1])
+
+    def _uses(self) -> Counter[int]:
+        uses = Counter(abs(x) for x in self.outputs)
+        for terms in self.terms.values():
+            uses.update(abs(x) for x in terms)
+        return uses
+
+    def merge(self) -> None:
+        """Take up sums into the one sum they serve, products into the one product."""
+        uses = self._uses()
+        for place in sorted(self.terms):
+            kind = self.kind.get(place, "")  # it may have been taken up already
+            if kind and kind in "+*":
+                merged: list[Reference] = []
+                for x in self.terms[place]:
+                    inner = abs(x)
+                    if self.kind.get(inner) == kind and uses[inner] == 1:
+                        sign = 1 if x > 0 else -1
+                        merged += [sign * y for y in self.terms.pop(inner)]
+                        del self.kind[inner]
+                    else:
+                        merged.append(x)
+                self.terms[place] = _without_opposites(merged) if kind == "+" else merged
+        self._dissolve()
+
+    def factor(self) -> bool:
+        """Take common factors out of the terms of each sum."""
+        uses, changed = self._uses(), False
+        for place in sorted(self.terms):
+            while self.kind.get(place) == "+" and self._factor_one(place, uses):
+                changed = True
+        return changed
+
+    def _factor_one(self, place: int, uses: Counter[int]) -> bool:
+        terms = self.terms[place]
+        own = [x for x in terms if self.kind.get(abs(x)) == "*" and uses[abs(x)] == 1]
+        counts = Counter(f for x in own for f in sorted(set(self.terms[abs(x)])))
+        if not counts:
+            return False
+        best = min(counts, key=lambda f: (-counts[f], f))
+        if counts[best] < 2:
+            return False
+        inner: list[Reference] = []
+        for x in own:
+            factors = self.terms[abs(x)]
+            if best in factors:
+                terms.remove(x)
+                factors.remove(best)
+                sign = 1 if x > 0 else -1
+                if len(factors) == 1:
+                    inner.append(sign * factors[0])
+                    del self.terms[abs(x)], self.kind[abs(x)]
+                else:
+                    inner.append(x)
+        total = self._new("+", inner)
+        product = self._new("*", [best, total])
+        uses[total] = uses[product] = 1
+        if terms:
+            terms.append(product)
+        else:  # the sum is now a product
+            self.kind[place], self.terms[place] = "*", [best, total]
+            del self.kind[product], self.terms[product]
+        return True
+
+    def share(self, kind: str) -> bool:
+        """Give pairs that occur in several sums, or products, an expression of their own."""
+        changed = False
+        while True:
+            counts: Counter[Pair] = Counter()
+            for place in sorted(self.terms):
+                if self.kind[place] == kind:
+                    counts.update(set(_pairs(self.terms[place])))
+            if not counts:
+                return changed
+            best = min(counts, key=lambda pair: (-counts[pair], pair))
+            if counts[best] < 2:
+                return changed
+            self._take_out(kind, best)
+            changed = True
+
+    def _take_out(self, kind: str, pair: Pair) -> None:
+        a, b = pair
+        holders = [
+            place
+            for place in sorted(self.terms)
+            if self.kind[place] == kind and pair in _pairs(self.terms[place])
+        ]
+        own = self._new(kind, [a, b])
+        for place in holders:
+            terms = self.terms[place]
+            sign = 1 if a in terms and b in terms else -1
+            terms.remove(sign * a)
+            terms.remove(sign * b)
+            terms.append(sign * own)
+        self._dissolve()
+
+    def _dissolve(self) -> None:
+        """What has become a sum or product of one is that one; an empty sum is zero."""
+        while True:
+            stand_in = {
+                place: terms[0] if terms else self.graph.zero
+                for place, terms in self.terms.items()
+                if self.kind[place] in "+*" and len(terms) < 2
+            }
+            if not stand_in:
+                return
+            for place in stand_in:
+                del self.terms[place], self.kind[place]
+
+            def now(x: Reference, known: dict[int, Reference] = stand_in) -> Reference:
+                while abs(x) in known:
+                    x = known[abs(x)] if x > 0 else -known[abs(x)]
+                return x
+
+            self.outputs = [now(x) for x in self.outputs]
+            for place, terms in self.terms.items():
+                self.terms[place] = [now(x) for x in terms]
+
+    def _new(self, kind: str, terms: list[Reference]) -> int:
+        place, self.next = self.next, self.next + 1
+        self.kind[place], self.terms[place] = kind, terms
+        return place
+
+    def rebuilt(self) -> list[Expression]:
+        """The outputs as expressions of a new graph that holds nothing else."""
+        new, made = Graph(), {}
+        stack = [abs(x) for x in reversed(self.outputs)]
+        while stack:
+            place = stack[-1]
+            if place not in made:
+                terms = self._arguments(place)
+                missing = [abs(x) for x in terms if abs(x) not in made]
+                if missing:
+                    stack += reversed(missing)
+                    continue
+                arguments = [made[abs(x)] if x > 0 else -made[abs(x)] for x in terms]
+                made[place] = self._make(new, place, arguments)
+            stack.pop()
+        return [made[x] if x > 0 else -made[-x] for x in self.outputs]
+
+    def _arguments(self, place: int) -> list[Reference]:
+        if place in self.terms:
+            return sorted(self.terms[place], key=abs) if self.kind[place] in "+*" else (
+                self.terms[place]
+            )
+        if self.graph.operation[place - 1] in ("symbol", "number"):
+            return []
+        return list(self.graph.arguments[place - 1])
+
+    def _make(self, new: Graph, place: int, arguments: list[Expression]) -> Expression:
+        kind = self.kind.get(place) or self.graph.operation[place - 1]
+        if kind == "number":
+            return Expression(new, new.number(self.graph.arguments[place - 1][0]))
+        if kind == "symbol":
+            name = self.graph.arguments[place - 1][0]
+            return new.symbol(name, constant=self.graph.constant[place - 1])
+        if kind == "/":
+            return arguments[0] / arguments[1]
+        if kind not in "+*":
+            return arguments[0].apply(kind)
+        # Constants first: what is made of them alone is computed off line
+        arguments.sort(key=lambda x: not new.is_constant(x.reference))
+        total = arguments[0]
+        for x in arguments[1:]:
+            total = total + x if kind == "+" else total * x
+        return total
+
+
+def _without_opposites(terms: list[Reference]) -> list[Reference]:
+    left = list(terms)
+    for x in terms:
+        if x in left and -x in left:
+            left.remove(x)
+            left.remove(-x)
+    return left
+
+
+def _pairs(terms: list[Reference]) -> Iterator[Pair]:
+    """Pairs of terms, without regard to a common sign: the smaller place first, and positive."""
+    for a, b in combinations(sorted(terms, key=abs), 2):
+        yield (a, b) if a > 0 else (-a, -b)
+
+
+def in_order(graph: Graph, outputs: Sequence[Reference]) -> list[int]:
+    """The places of all expressions that outputs need, arguments first."""
+    needed: set[int] = set()
+    stack = [abs(x) for x in outputs]
+    while stack:
+        place = stack.pop()
+        if place not in needed:
+            needed.add(place)
+            if graph.operation[place - 1] not in ("symbol", "number"):
+                stack += [abs(x) for x in graph.arguments[place - 1]]
+    return sorted(needed)

@@ -1,0 +1,204 @@
+"""Stage: the arm in 3-D, where it is to be, and the forces on it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import viser
+import viser.transforms as vtf
+
+from ..dynamics.kinematics import forward_kinematics
+from ..model.robot import RobotModel
+from .feed import Feed
+from .shapes import Mesh, foot, ground, join, link_shapes, middle, reach
+from .truth import Force, scripted_pushes, true_force
+from .visuals import Colour, Visual
+
+Array = npt.NDArray[np.float64]
+
+SHELL, TRIM, DARK = (236, 239, 243), (245, 130, 32), (70, 78, 90)
+GHOST, TOUCHED, BUMPED = (64, 145, 255), (222, 38, 38), (250, 160, 20)
+ESTIMATED, TRUE, PLANNED = (222, 38, 38), (18, 150, 90), (120, 130, 145)
+LEVEL_COLOURS = {"CONTACT": BUMPED, "COLLISION": TOUCHED}
+LENGTH = 0.008  # [m/N], of an arrow
+LONGEST = 0.9  # [m]
+
+
+class Stage:
+    """What is seen of one arm; the frames move, what hangs on them is sent once."""
+
+    def __init__(
+        self, server: viser.ViserServer, model: RobotModel, visuals: list[Visual], q: Array
+    ) -> None:
+        self.server, self.model = server, model
+        self._shells: list[list[tuple[Any, Colour]]] = [[] for _ in model.link_names]
+        self._painted: dict[int, Colour] = {}
+        self._light(q)
+        with server.atomic():
+            self._arm = [self._frame(f"/arm/{name}") for name in model.link_names]
+            self._ghost = [self._frame(f"/ghost/{name}") for name in model.link_names]
+            self._build(visuals)
+            self._estimate = _Arrow(server, "/forces/estimated", ESTIMATED, 0.011)
+            self._truth = _Arrow(server, "/forces/true", TRUE, 0.007)
+            self.planned = _Arrow(server, "/forces/planned", PLANNED, 0.006)
+        self.show_ghost = True
+        self._ghost_seen = True
+        self._scripted: tuple[int, list[Any]] = (-1, [])
+
+    def draw(self, feed: Feed) -> None:
+        """Everything as it is known now."""
+        if feed.q is None:
+            return
+        self._place(self._arm, feed.q)
+        wanted = feed.q_wanted if feed.alive("reference") and self.show_ghost else None
+        if wanted is not None:
+            self._place(self._ghost, wanted)
+        if (wanted is not None) != self._ghost_seen:
+            self._ghost_seen = wanted is not None
+            for frame in self._ghost:
+                frame.visible = self._ghost_seen
+        self._paint(feed)
+        self._estimate.show(self._estimated(feed))
+        self._truth.show(self._true(feed))
+
+    def _place(self, frames: list[Any], q: Array) -> None:
+        poses = forward_kinematics(self.model, q)
+        for frame, pose in zip(frames, poses, strict=True):
+            frame.position = pose[:3, 3]
+            frame.wxyz = vtf.SO3.from_matrix(pose[:3, :3]).wxyz
+
+    def _paint(self, feed: Feed) -> None:
+        """The touched link in the level's colour, all others in their own."""
+        word, wanted = feed.word, {}
+        if feed.alive("word") and word.touched and word.link in self.model.frames:
+            wanted = {self.model.frames[word.link].body: LEVEL_COLOURS[word.level]}
+        if wanted == self._painted:
+            return
+        for body in {*wanted, *self._painted} - {-1}:
+            for handle, own in self._shells[body]:
+                handle.color = wanted.get(body, own)
+        self._painted = wanted
+
+    def _estimated(self, feed: Feed) -> Force | None:
+        """The detector's force, at the middle of the link it names."""
+        if not (feed.alive("word") and feed.word.touched) or feed.q is None:
+            return None
+        if feed.force_link not in self.model.frames:
+            return None
+        frame = self.model.frames[feed.force_link]
+        pose = forward_kinematics(self.model, feed.q, feed.force_link)
+        com = self.model.com[frame.body] if frame.body >= 0 else np.zeros(3)
+        place = frame.rotation.T @ (com - frame.place)
+        return Force(pose[:3, 3] + pose[:3, :3] @ place, pose[:3, :3] @ feed.force)
+
+    def _true(self, feed: Feed) -> Force | None:
+        if not feed.alive("truth") or feed.tau_ext is None or feed.q is None:
+            return None
+        if self._scripted[0] != feed.changes:
+            script = scripted_pushes(self.model, feed.parameters.get("simulator_node", {}))
+            self._scripted = feed.changes, script
+        return true_force(self.model, feed.q, feed.tau_ext, [*feed.pushes, *self._scripted[1]])
+
+    def _build(self, visuals: list[Visual]) -> None:
+        """Each body's own pictures, or where it has none, a shape of ours."""
+        pictured = {visual.body for visual in visuals}
+        for body in range(-1, len(self.model.link_names)):
+            meshes: dict[Colour, list[Mesh]] = {}
+            for visual in (v for v in visuals if v.body == body):
+                meshes.setdefault(visual.colour or SHELL, []).append(visual.mesh)
+            if body not in pictured and not (pictured and body < 0):
+                shape = foot(self.model) if body < 0 else link_shapes(self.model)[body]
+                meshes = {DARK if body < 0 else SHELL: [shape.shell], TRIM: [shape.trim]}
+            for k, (colour, parts) in enumerate(meshes.items()):
+                self._add(body, k, colour, join(parts), own=body in pictured)
+            if body >= 0 and meshes:
+                self._add_ghost(body, join([m for parts in meshes.values() for m in parts]))
+
+    def _add(self, body: int, k: int, colour: Colour, mesh: Mesh, own: bool) -> None:
+        parent = self._arm[body].name if body >= 0 else "/arm/base"
+        handle = self.server.scene.add_mesh_simple(
+            f"{parent}/part_{k}",
+            mesh.vertices,
+            mesh.faces,
+            color=colour,
+            side="double" if own else "front",
+        )
+        if body >= 0 and (own or colour != TRIM):
+            self._shells[body].append((handle, colour))
+
+    def _add_ghost(self, body: int, mesh: Mesh) -> None:
+        self.server.scene.add_mesh_simple(
+            f"{self._ghost[body].name}/part",
+            mesh.vertices,
+            mesh.faces,
+            color=GHOST,
+            opacity=0.18,
+            cast_shadow=False,
+            receive_shadow=False,
+        )
+
+    def _frame(self, name: str) -> Any:
+        return self.server.scene.add_frame(name, show_axes=False)
+
+    def _light(self, q: Array) -> None:
+        """Ground, light and the first view.
+
+        Plain lights without shadows: a machine without a graphics card can draw them, too.
+        """
+        scene, size = self.server.scene, reach(self.model)
+        scene.set_up_direction("+z")
+        scene.configure_environment_map(None)
+        scene.configure_default_lights(False)
+        scene.add_light_hemisphere(
+            "/light/sky", sky_color=(255, 255, 255), ground_color=(150, 160, 175), intensity=1.6
+        )
+        lights = {"sun": ((2.0, -3.0, 4.0), 1.7), "rim": ((-3.0, 2.0, 2.0), 0.6)}
+        for name, (place, strength) in lights.items():
+            scene.add_light_directional(f"/light/{name}", position=place, intensity=strength)
+        scene.add_grid(
+            "/ground",
+            width=6.0 * size,
+            height=6.0 * size,
+            cell_size=0.1,
+            section_size=0.5,
+            cell_color=(222, 226, 232),
+            section_color=(196, 203, 212),
+            fade_distance=6.0 * size,
+            fade_from="origin",
+            position=(0.0, 0.0, ground(self.model)),
+        )
+        camera, target = self.server.initial_camera, middle(self.model, q)
+        camera.look_at = tuple(target)
+        camera.position = tuple(target + size * np.array([1.0, -0.95, 0.38]))
+
+
+class _Arrow:
+    """A force as an arrow that ends where it acts."""
+
+    def __init__(
+        self, server: viser.ViserServer, name: str, colour: Colour, thickness: float
+    ) -> None:
+        self._handle = server.scene.add_arrows(
+            name,
+            np.array([[[0.0, 0.0, 0.0], [0.0, 0.0, 0.1]]]),
+            np.array(colour),
+            shaft_radius=thickness,
+            head_radius=2.4 * thickness,
+            head_length=5.0 * thickness,
+            visible=False,
+        )
+        self._shown: Force | None = None
+
+    def show(self, force: Force | None) -> None:
+        """Draw it, or nothing."""
+        if force is not None and np.linalg.norm(force.force) < 0.5:
+            force = None
+        if (force is None) != (self._shown is None):
+            self._handle.visible = force is not None
+        self._shown = force
+        if force is not None:
+            size = float(np.linalg.norm(force.force))
+            way = force.force / size * min(LENGTH * size, LONGEST)
+            self._handle.points = np.array([[force.point - way, force.point]], dtype=np.float32)

@@ -1,0 +1,145 @@
+"""BagWriter: a new ROS 2 bag (MCAP), for `ros2 bag`, PlotJuggler and Foxglove.
+
+Message definitions and quality of service go with the topics. Version 8 of the metadata is the
+newest that ROS 2 releases before Jazzy read, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import ArgumentError, RobodynError
+
+VERSION: Final = 8
+
+
+class BagWriter:
+    """Writes messages as they are; finished when closed."""
+
+    def __init__(self, path: Path) -> None:
+        try:
+            from rosbags.rosbag2 import StoragePlugin, Writer
+            from rosbags.typesys import Stores, get_typestore
+        except ImportError:
+            raise ArgumentError("bags need rosbags: pip install 'robodyn_ros[bags]'") from None
+        if path.exists():
+            raise ArgumentError(f"'{path}' is there already; name another folder")
+        self.path = path
+        self._writer = Writer(path, version=VERSION, storage_plugin=StoragePlugin.MCAP)
+        self.types = get_typestore(Stores.ROS2_JAZZY)
+        self.counts: dict[str, int] = {}
+        self._connections: dict[str, Any] = {}
+
+    def __enter__(self) -> BagWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: Any, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def knows(self, kind: str) -> bool:
+        """Whether the definition of a message type is at hand."""
+        return kind in self.types.fielddefs
+
+    def add(self, topic: str, kind: str, reliable: bool = True, latched: bool = False) -> None:
+        """Open a topic; the first one makes the folder."""
+        self._open()
+        self._connections[topic] = self._writer.add_connection(
+            topic, kind, typestore=self.types, offered_qos_profiles=[_profile(reliable, latched)]
+        )
+        self.counts[topic] = 0
+
+    def add_like(self, connection: Any, typestore: Any) -> None:
+        """Open a topic as another bag has it."""
+        if connection.topic in self._connections:
+            return
+        self._open()
+        self._connections[connection.topic] = self._writer.add_connection(
+            connection.topic,
+            connection.msgtype,
+            typestore=typestore,
+            offered_qos_profiles=connection.ext.offered_qos_profiles,
+        )
+        self.counts[connection.topic] = 0
+
+    def _open(self) -> None:
+        if self._writer.storage is None:
+            try:
+                self._writer.open()
+            except OSError as reason:
+                raise ArgumentError(f"cannot write the bag '{self.path}': {reason}") from None
+
+    def write(self, topic: str, when: int, raw: bytes) -> None:
+        """Add a serialized message received at a time [ns]."""
+        try:
+            self._writer.write(self._connections[topic], when, raw)
+        except OSError as reason:
+            raise RobodynError(f"cannot write on into '{self.path}': {reason}") from None
+        self.counts[topic] += 1
+
+    def remember(self, key: str, value: str) -> None:
+        """Keep a text with the bag, beside its messages."""
+        self._writer.set_custom_data(key, value)
+
+    def make(self, kind: str, **fields: Any) -> Any:
+        """A message."""
+        return self.types.types[kind](**fields)
+
+    def serialize(self, kind: str, **fields: Any) -> bytes:
+        """A message's bytes."""
+        return bytes(self.types.serialize_cdr(self.make(kind, **fields), kind))
+
+    def joint_state(
+        self,
+        names: Sequence[str],
+        position: npt.NDArray[np.float64],
+        velocity: npt.NDArray[np.float64],
+        effort: npt.NDArray[np.float64],
+    ) -> bytes:
+        """A JointState with stamp 0."""
+        stamp = self.make("builtin_interfaces/msg/Time", sec=0, nanosec=0)
+        return self.serialize(
+            "sensor_msgs/msg/JointState",
+            header=self.make("std_msgs/msg/Header", stamp=stamp, frame_id=""),
+            name=list(names),
+            position=position,
+            velocity=velocity,
+            effort=effort,
+        )
+
+    def close(self) -> None:
+        """Write index and metadata: only now is the bag whole."""
+        if self._writer.storage is not None:
+            self._writer.close()
+
+
+def _profile(reliable: bool, latched: bool) -> Any:
+    """Quality of service, as publishers of the demo have it."""
+    from rosbags.interfaces import (
+        Qos,
+        QosDurability,
+        QosHistory,
+        QosLiveliness,
+        QosReliability,
+        QosTime,
+    )
+
+    never = QosTime(2147483647, 4294967295)
+    return Qos(
+        QosHistory.KEEP_LAST,
+        1 if latched else 10,
+        QosReliability.RELIABLE if reliable else QosReliability.BEST_EFFORT,
+        QosDurability.TRANSIENT_LOCAL if latched else QosDurability.VOLATILE,
+        never,
+        never,
+        QosLiveliness.AUTOMATIC,
+        never,
+        False,
+    )

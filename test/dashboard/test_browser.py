@@ -1,0 +1,81 @@
+"""The live page in a real browser: push, see, tune, and nothing is fetched from elsewhere."""
+
+import re
+import time
+
+import pytest
+from browser import CHROMIUM, live_page, window
+from ros_harness import own_domain
+
+pytest.importorskip("viser", reason="viser is not installed: pip install '.[dashboard]'")
+pytest.importorskip("playwright", reason="playwright is not installed: pip install '.[test]'")
+if CHROMIUM is None:
+    pytest.skip("no chromium here: apt install chromium", allow_module_level=True)
+
+from robodyn_ros.nodes import terminal  # noqa: E402
+from robodyn_ros.nodes.demo import Demo, running  # noqa: E402
+from robodyn_ros.resources import share_path  # noqa: E402
+
+SPACE = "left"
+LONGEST = 120_000  # [ms], for a busy machine
+QUIET = {  # a busy machine must not end the test: late samples, late commands
+    "simulator_node": {"pushes.names": [""], "command_timeout": 5.0, "rate": 200.0},
+    "controller_node": {"motion": "hold", "arm.timeout": 1.0, "rate": 200.0},
+    "dynamics_node": {"rate": 200.0},
+}
+
+
+@pytest.fixture
+def arm(monkeypatch):
+    """A simulated arm in a namespace, as three nodes in a process of their own."""
+    monkeypatch.setenv("ROS_DOMAIN_ID", str(own_domain()))
+    demo = Demo(share_path("config", "demo.yaml"), 0.0, True, SPACE, overrides=QUIET)
+    with running(demo):
+        yield
+
+
+def row(page, label):
+    """The part of the page that holds the input with this label."""
+    return page.locator(f"xpath=//*[normalize-space(text())='{label}']/ancestor::*[.//input][1]")
+
+
+def gain():
+    return terminal.get_parameters(f"{SPACE}/dynamics_node", ["monitor.gain"])["monitor.gain"]
+
+
+def test_push_see_and_tune(arm, tmp_path):
+    with (
+        live_page("--namespace", SPACE, "--port", "8200") as url,
+        window(url, 820, 900) as (page, outside),
+    ):
+        page.wait_for_function("window.states.at(-1) === 'CLEAR'", timeout=LONGEST)
+        force = row(page, "force [N]").locator("input[type=text]").last
+        force.fill("40", timeout=LONGEST)
+        force.press("Enter")
+        assert row(page, "link").locator("input").first.input_value() == "link_5"
+        page.evaluate("window.states.length = 0")
+        page.get_by_role("button", name="Push", exact=True).click(timeout=LONGEST)
+        page.wait_for_function("window.states.includes('COLLISION')", timeout=LONGEST)
+        page.wait_for_function("window.states.at(-1) === 'CLEAR'", timeout=LONGEST)
+        told = page.locator("#robodyn-state").inner_text()
+        newton = re.search(r"last: COLLISION on link_5, (\d+) N", told)
+        assert newton and 20 < int(newton[1]) < 60, told
+
+        before = gain()
+        thumb = page.get_by_role("slider").and_(page.locator("[aria-valuemax='300']"))
+        thumb.focus(timeout=LONGEST)
+        for _ in range(5):
+            thumb.press("ArrowRight")
+        wanted = list(before)[0] + 5.0
+        page.wait_for_function(
+            "text => document.getElementById('robodyn-answer').innerText.includes(text)",
+            arg=f"monitor.gain = [{wanted}]",
+            timeout=LONGEST,
+        )
+        end = time.monotonic() + 30.0
+        while list(gain()) != [wanted] and time.monotonic() < end:
+            time.sleep(0.2)
+        assert list(gain()) == [wanted]
+        page.screenshot(path=tmp_path / "page.png", timeout=LONGEST)
+        assert (tmp_path / "page.png").stat().st_size > 20_000
+        assert outside == []

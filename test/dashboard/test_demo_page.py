@@ -1,0 +1,77 @@
+"""`robodyn demo` at a terminal: the page beside it, and the arm stays until Ctrl-C."""
+
+import http.client
+import importlib.util
+import io
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from rich.console import Console
+from ros_harness import own_domain
+
+pytest.importorskip("viser", reason="viser is not installed: pip install '.[dashboard]'")
+
+from robodyn_ros.nodes import page_process as beside  # noqa: E402
+
+
+def read_until(terminal, pattern, longest=150.0):
+    """What a terminal shows, up to and with a pattern."""
+    shown, end = "", time.monotonic() + longest
+    while not (found := re.search(pattern, shown)):
+        assert time.monotonic() < end, shown[-3000:]
+        shown += os.read(terminal, 65536).decode(errors="replace")
+    return found
+
+
+def test_the_arm_stays_the_users_until_ctrl_c(tmp_path, monkeypatch):
+    monkeypatch.setenv("ROS_DOMAIN_ID", str(own_domain()))
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "150")
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "robodyn_ros.cli", "demo", "--composed", "--duration", "6"]
+    process = subprocess.Popen(
+        [*command, "--push", "link_5:40", "--picture", str(tmp_path / "demo.png")],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        start_new_session=True,
+        cwd=tmp_path,
+    )
+    os.close(theirs)
+    try:
+        found = read_until(ours, r"(pushes found|missed|alarms|resume)[^$]*?127\.0\.0\.1:(\d+)")
+        expected = 0 if found[1] == "pushes found" else 1  # a busy machine may spoil the verdict
+        connection = http.client.HTTPConnection("127.0.0.1", int(found[2]), timeout=20.0)
+        connection.request("GET", "/")
+        assert connection.getresponse().status == 200
+        assert process.poll() is None
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+        assert process.wait(40.0) == expected
+        with pytest.raises(OSError):
+            http.client.HTTPConnection("127.0.0.1", int(found[2]), timeout=2.0).connect()
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        os.close(ours)
+
+
+def test_without_viser_one_line_says_what_to_do(monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    console = Console(file=io.StringIO(), width=200)
+    with beside.page_process(True, "", console) as page:
+        assert page is None
+    assert console.file.getvalue().strip() == beside.MISSING
+    assert "robodyn_ros[dashboard]" in beside.MISSING
+
+
+def test_a_page_that_is_not_wanted_is_not_started():
+    console = Console(file=io.StringIO())
+    with beside.page_process(False, "", console) as page:
+        assert page is None
+    assert console.file.getvalue() == ""

@@ -1,0 +1,137 @@
+"""What the page knows: peaks are kept, memory is bounded, silence is noticed, truth is found."""
+
+import numpy as np
+import pytest
+
+import robodyn_ros as rd
+from robodyn_ros.dashboard.feed import SILENCE, Feed
+from robodyn_ros.dashboard.history import History
+from robodyn_ros.dashboard.truth import KnownPush, heard_push, scripted_pushes, true_force
+
+Q = np.array([0.0, -0.6, 0.3, 1.2, 0.4, -0.7, 0.5])
+
+
+@pytest.fixture
+def clock():
+    return [100.0]
+
+
+@pytest.fixture
+def feed(clock):
+    return Feed(rd.robots.lwr_iii(), clock=lambda: clock[0])
+
+
+def test_a_peak_of_one_sample_is_kept():
+    history = History(2, span=10.0, slots=50)
+    for k in range(20_000):
+        history.add(1e-3 * k, np.array([0.1, -7.0 if k == 15_123 else 0.2]))
+    t, values = history.arrays()
+    assert len(t) <= 50 and t[-1] == 0.0 and t[0] > -10.0
+    assert (np.diff(t) > 0.0).all()
+    assert values[:, 1].min() == -7.0
+    assert values[:, 0].max() == 0.1
+
+
+def test_old_samples_are_forgotten_and_time_may_begin_anew():
+    history = History(1, span=1.0, slots=10)
+    history.add(0.0, np.array([9.0]))
+    history.add(5.0, np.array([1.0]))
+    assert history.arrays()[1].tolist() == [[1.0]]
+    history.add(0.5, np.array([2.0]))
+    assert history.arrays()[1].tolist() == [[2.0]]
+
+
+def test_joints_go_by_name(feed):
+    names = feed.model.joint_names[::-1] + ("gripper",)
+    feed.take_state(1.0, names, np.arange(8.0), np.arange(8.0) + 10.0)
+    assert feed.q.tolist() == [6, 5, 4, 3, 2, 1, 0]
+    assert feed.tau.tolist() == [16, 15, 14, 13, 12, 11, 10]
+    feed.take_state(2.0, names[2:], np.zeros(6), np.zeros(6))  # of another robot, or a part
+    assert feed.q.tolist() == [6, 5, 4, 3, 2, 1, 0]
+
+
+def test_the_error_is_that_of_one_instant(feed):
+    names = feed.model.joint_names
+    for k in range(5):
+        feed.take_state(1.0 + 0.001 * k, names, Q + 0.1 * k, Q)
+    feed.take_reference(1.002, names, Q, Q)
+    assert feed.error.arrays()[1][-1] == pytest.approx(-0.2)
+    feed.take_reference(7.0, names, Q, Q)  # its state has not come
+    assert len(feed.error.arrays()[0]) == 1
+
+
+def test_silence_is_noticed(feed, clock):
+    feed.take_word("CLEAR", "", 0.0, "", "")
+    assert feed.alive("word")
+    clock[0] += 0.99 * SILENCE
+    assert feed.alive("word")
+    clock[0] += 0.02 * SILENCE
+    assert not feed.alive("word")
+
+
+def test_the_worst_of_a_touch_is_remembered(feed, clock):
+    feed.take_word("CONTACT", "", 5.0, "", "")
+    feed.take_word("COLLISION", "link_5", 38.0, "", "")
+    feed.take_word("COLLISION", "", 60.0, "", "")
+    feed.take_word("CONTACT", "link_2", 90.0, "", "")
+    feed.take_word("CLEAR", "", 0.0, "", "")
+    assert feed.touch.begun == 100.0
+    assert (feed.touch.word.link, feed.touch.word.force) == ("link_5", 38.0)
+    clock[0] = 101.0
+    feed.take_word("CONTACT", "link_1", 3.0, "", "")
+    assert feed.touch.word.link == "link_1" and feed.touch.begun == 101.0
+
+
+def test_thresholds_may_be_one_or_each(feed):
+    assert feed.thresholds("contact") is None
+    feed.take_parameters("dynamics_node", {"monitor.contact.base": [2.0]}, whole=True)
+    assert feed.thresholds("contact").tolist() == [2.0] * 7
+    feed.take_parameters("dynamics_node", {"monitor.contact.base": list(range(7))})
+    assert feed.thresholds("contact").tolist() == list(range(7))
+    feed.take_parameters("dynamics_node", {"monitor.contact.base": [1.0, 2.0]})
+    assert feed.thresholds("contact") is None
+
+
+def torque(model, push, share=1.0):
+    J = rd.jacobian(model, Q, push.link, push.point)
+    return share * J[:3].T @ push.force
+
+
+def test_the_push_that_acts_is_found(feed):
+    pushes = [
+        KnownPush("link_5", np.array([0.0, -40.0, 0.0]), np.array([0.0, 0.05, 0.2])),
+        KnownPush("link_7", np.array([10.0, 5.0, -20.0]), np.array([0.05, 0.0, 0.0])),
+    ]
+    for push in pushes:
+        found = true_force(feed.model, Q, torque(feed.model, push, 0.5), pushes)
+        assert found.force == pytest.approx(0.5 * push.force)
+        pose = rd.forward_kinematics(feed.model, Q, push.link)
+        assert found.point == pytest.approx(pose[:3, 3] + pose[:3, :3] @ push.point)
+
+
+def test_what_nobody_knows_is_not_told_as_truth(feed):
+    known = KnownPush("link_5", np.array([0.0, -40.0, 0.0]), np.zeros(3))
+    other = KnownPush("link_7", np.array([30.0, 0.0, 10.0]), np.array([0.1, 0.0, 0.0]))
+    assert true_force(feed.model, Q, torque(feed.model, other), [known]) is None
+    assert true_force(feed.model, Q, np.zeros(7), [known]) is None
+    assert true_force(feed.model, Q, -torque(feed.model, known), [known]) is None
+
+
+def test_a_heard_push_acts_as_its_wrench_does(feed):
+    force, point = np.array([5.0, -40.0, 3.0]), np.array([0.02, 0.05, 0.2])
+    push = heard_push(feed.model, Q, "link_5", force, np.cross(point, force))
+    direct = KnownPush("link_5", push.force, point)
+    assert torque(feed.model, push) == pytest.approx(torque(feed.model, direct))
+    assert heard_push(feed.model, Q, "link_5", np.zeros(3), force) is None
+
+
+def test_scripted_pushes_are_read_from_the_plants_parameters(feed):
+    told = {
+        "pushes.names": ["one", "gone", ""],
+        "pushes.one.link": "link_6",
+        "pushes.one.force": [1.0, 2.0, 3.0],
+        "pushes.one.point": [0.0, 0.1, 0.0],
+        "pushes.gone.link": "no_such_link",
+    }
+    (push,) = scripted_pushes(feed.model, told)
+    assert (push.link, push.force.tolist()) == ("link_6", [1.0, 2.0, 3.0])

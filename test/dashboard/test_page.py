@@ -1,0 +1,245 @@
+"""The page with a pretended arm: what it shows, what its controls ask for, and read-only."""
+
+import contextlib
+
+import numpy as np
+import pytest
+
+pytest.importorskip("viser", reason="viser is not installed: pip install '.[dashboard]'")
+
+import robodyn_ros as rd  # noqa: E402
+from robodyn_ros.dashboard.banner import banner, torque_bars  # noqa: E402
+from robodyn_ros.dashboard.charts import error_chart, residual_charts  # noqa: E402
+from robodyn_ros.dashboard.feed import Feed  # noqa: E402
+from robodyn_ros.dashboard.page import Page  # noqa: E402
+from robodyn_ros.dashboard.visuals import Visuals  # noqa: E402
+
+MODEL = rd.robots.lwr_iii()
+Q = np.array([0.0, -0.6, 0.3, 1.2, 0.4, -0.7, 0.5])
+DETECTOR = {
+    "monitor.gain": [50.0],
+    "monitor.contact.base": [2.5, 2.5, 1.0, 1.0, 0.6, 1.0, 0.5],
+    "monitor.collision.base": [5.0, 5.0, 2.0, 2.0, 1.2, 2.0, 1.0],
+}
+
+
+class Notes:
+    """Hands that write down what they are asked for, and answer as told."""
+
+    def __init__(self):
+        self.asked, self.verdict = [], (True, "")
+
+    def push(self, link, force, torque, answer):
+        self.asked.append(("push", link, force, torque))
+        answer(*self.verdict)
+
+    def follow(self, points, names, answer):
+        self.asked.append(("follow", points, names))
+        answer(*self.verdict)
+
+    def call(self, node, service, answer, data=None):
+        self.asked.append(("call", node, service, data))
+        answer(*self.verdict)
+
+    def set(self, node, values, answer):
+        self.asked.append(("set", node, values))
+        answer(*self.verdict)
+
+
+def fill(feed):
+    names = MODEL.joint_names
+    for k in range(100):
+        t = 1.0 + 0.01 * k
+        feed.take_state(t, names, Q, np.full(7, 20.0))
+        feed.take_reference(t, names, Q + 0.002, np.zeros(7))
+        feed.take_residual(t, names, np.full(7, 0.3))
+    feed.take_parameters("dynamics_node", dict(DETECTOR), whole=True)
+    feed.take_parameters("controller_node", {"arm.controller": "pid", "arm.reaction": "reflex"})
+    feed.take_word("CLEAR", "", 0.0, "", "")
+
+
+@contextlib.contextmanager
+def opened(tmp_path, hands):
+    feed = Feed(MODEL)
+    fill(feed)
+    page = Page(feed, Visuals([], []), hands, 8250, tmp_path)
+    page.server.get_clients = lambda: {0: None}  # as if somebody looked
+    try:
+        page.draw()
+        yield page
+    finally:
+        page.close()
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory):
+    with opened(tmp_path_factory.mktemp("page"), Notes()) as page:
+        yield page
+
+
+@pytest.fixture
+def page(shared):
+    hands = shared.parts[0].hands
+    hands.asked.clear()
+    hands.verdict = (True, "")
+    fill(shared.feed)
+    shared.draw()
+    return shared
+
+
+def said(page):
+    return page.answers._html.content
+
+
+def test_a_push_has_the_force_and_direction_that_were_chosen(page):
+    controls = page.parts[0]
+    controls.link.value, controls.force.value = "link_5", 40
+    controls.direction.value, controls.duration.value = "−y", 0.3
+    controls.push()
+    first, (what, link, force, torque) = controls.hands.asked
+    assert first == ("set", "simulator_node", {"push_duration": 0.3})
+    assert (what, link) == ("push", "link_5")
+    R = rd.forward_kinematics(MODEL, Q, "link_5")[:3, :3]
+    assert R @ force == pytest.approx([0.0, -40.0, 0.0])
+    # At the side of the link, so that the joint before it feels it, too
+    J = rd.jacobian(MODEL, Q, "link_5")
+    felt = J.T @ np.concatenate([R @ force, R @ torque])
+    assert abs(felt[4]) > 1.2
+    assert "push link_5 with 40 N" in said(page)
+
+
+def test_a_refused_wish_says_why(page):
+    page.parts[0].hands.verdict = (False, "gain must be <at least> 0.001")
+    page.parts[1].ask({"monitor.gain": [0.0]})
+    assert "✗" in said(page) and "gain must be &lt;at least&gt; 0.001" in said(page)
+
+
+def test_a_slider_asks_and_goes_back_if_refused(page):
+    tuning = page.parts[1]
+    assert tuning.gain.value == 50.0
+    tuning.ask(tuning._scaled("contact", 2.0))
+    asked = tuning.hands.asked[-1]
+    assert asked[:2] == ("set", "dynamics_node")
+    assert asked[2]["monitor.contact.base"] == [5.0, 5.0, 2.0, 2.0, 1.2, 2.0, 1.0]
+    tuning.ask(tuning._single("collision", 6, 3.0))
+    assert tuning.hands.asked[-1][2]["monitor.collision.base"][5:] == [2.0, 3.0]
+    tuning.hands.verdict = (False, "no")
+    tuning.gain.value = 90.0
+    tuning.ask({"monitor.gain": [90.0]})
+    page.draw()
+    assert tuning.gain.value == 50.0
+
+
+def test_sliders_and_choices_follow_the_nodes(page):
+    page.feed.take_parameters("dynamics_node", {"monitor.gain": [77.0]})
+    page.draw()
+    assert page.parts[1].gain.value == 77.0
+    assert page.parts[0]._chosen["controller"].value == "pid"
+
+
+def test_motions_start_and_stop(page):
+    controls = page.parts[0]
+    controls.motion.value = "go round and round"
+    controls.start()
+    assert controls.hands.asked == [("set", "controller_node", {"motion": "demo"})]
+    controls.motion.value = "to posture 0"
+    controls.start()
+    _, points, names = controls.hands.asked[-1]
+    assert names == MODEL.joint_names and points[-1][1] == pytest.approx(np.zeros(7))
+    motion = rd.from_points(names, [Point(*p) for p in points], start=(Q + 0.002, 0 * Q, 0 * Q))
+    assert rd.check_limits(MODEL, motion, qd_max=0.31 * MODEL.qd_max)[0].share < 1.0
+    page.feed.take_reference(9.0, names, Q, np.full(7, 0.4))
+    controls.stop()
+    _, ((t, q, qd, _),), _ = controls.hands.asked[-1]
+    assert not qd.any() and q == pytest.approx(Q + 0.2 * t)
+
+
+class Point:
+    """A trajectory point, as messages have it."""
+
+    def __init__(self, t, q, qd, qdd):
+        self.time_from_start, self.positions = t, q
+        self.velocities, self.accelerations = qd, qdd
+
+
+def test_clear_reset_enable_choose(page):
+    controls = page.parts[0]
+    controls.clear()
+    controls.reset()
+    controls.enable(False)
+    controls.choose("arm.reaction", "stop")
+    assert controls.hands.asked == [
+        ("call", "controller_node", "clear", None),
+        ("call", "simulator_node", "reset", None),
+        ("call", "dynamics_node", "reset", None),
+        ("call", "controller_node", "enable", False),
+        ("set", "controller_node", {"arm.reaction": "stop"}),
+    ]
+
+
+def test_parameters_are_saved(page):
+    import yaml
+
+    page.parts[1].save(None)
+    (path,) = page.parts[1].folder.glob("lwr_iii-*.yaml")
+    read = yaml.safe_load(path.read_text(encoding="utf-8"))
+    assert read["/**/dynamics_node"]["ros__parameters"]["monitor"]["gain"] == [50.0]
+    assert str(path) in said(page)
+
+
+def test_wishes_come_from_other_threads_and_are_done_in_the_loop(page):
+    done = []
+    page.soon(lambda: done.append(1))
+    assert not done
+    page.draw()
+    assert done == [1]
+    for _ in range(10_000):  # somebody keeps clicking while nothing is drawn
+        page.soon(lambda: done.append(2))
+    assert page._wishes.qsize() <= 100
+    page.draw()
+
+
+def test_a_page_for_looking_only_has_nothing_to_click(tmp_path):
+    with opened(tmp_path, None) as page:
+        assert page.parts == []
+        assert page.server.gui._gui_input_handle_from_uuid == {}
+        assert "read-only" in said(page)
+
+
+def test_the_page_with_controls_has_inputs(page):
+    assert len(page.server.gui._gui_input_handle_from_uuid) > 10
+
+
+@pytest.mark.parametrize("level", ["UNKNOWN", "CLEAR", "CONTACT", "COLLISION"])
+def test_the_banner_tells_level_link_and_force(level):
+    feed = Feed(MODEL)
+    fill(feed)
+    touched = level in ("CONTACT", "COLLISION")
+    feed.take_word(level, "<b>link</b>" if touched else "", 37.6, "", "")
+    text = banner(feed)
+    assert f'data-level="{level}"' in text
+    assert ("&lt;b&gt;link&lt;/b&gt; · 38 N" in text) == touched
+    assert "<b>" not in text
+
+
+def test_silent_nodes_are_unknown_whatever_they_said_last():
+    now = [0.0]
+    feed = Feed(MODEL, clock=lambda: now[0])
+    fill(feed)
+    assert 'data-level="CLEAR"' in banner(feed)
+    now[0] = 0.6
+    assert 'data-level="UNKNOWN"' in banner(feed) and "no data" in banner(feed)
+    assert "–" in torque_bars(feed)
+
+
+def test_charts_hold_every_joint_and_both_thresholds():
+    feed = Feed(MODEL)
+    empty = residual_charts(feed)
+    assert "polyline" not in empty and "dasharray" not in empty
+    fill(feed)
+    text = residual_charts(feed)
+    assert text.count("<polyline") == 7
+    assert text.count("stroke-dasharray") == 7 * 4
+    assert all(name in text for name in MODEL.joint_names)
+    assert error_chart(feed).count("<polyline") == 7
+    assert "±2" in error_chart(feed)  # [mrad]

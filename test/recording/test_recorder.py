@@ -1,0 +1,151 @@
+"""`robodyn record` beside the running demo: every message, finished by a signal, read back."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rosbags")
+pytest.importorskip("rclpy", reason="ROS 2 is not installed: pip install '.[ros]'")
+
+from source_tree import own_domain  # noqa: E402
+
+from robodyn_ros.recording.bag_reader import open_bag  # noqa: E402
+from robodyn_ros.recording.command import Question, answered  # noqa: E402
+from robodyn_ros.resources import share_path  # noqa: E402
+
+JOINTS = [f"joint_{k}" for k in range(1, 8)]
+FAST = "/**:\n  ros__parameters:\n    rate: 1000.0\n    heartbeat: 0.01\n"
+
+
+@pytest.fixture(scope="module")
+def nodes(tmp_path_factory):
+    """Plant, controller and detector in one process at 1 kHz; the environment to meet them in."""
+    there = os.environ | {
+        "ROS_DOMAIN_ID": str(own_domain()),
+        "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
+        "COLUMNS": "160",
+    }
+    rate = tmp_path_factory.mktemp("nodes") / "rate.yaml"
+    rate.write_text(FAST)
+    files = ["--params-file", str(share_path("config", "demo.yaml")), "--params-file", str(rate)]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "robodyn_ros.nodes.composed", "--ros-args", *files],
+        env=there,
+        stderr=subprocess.DEVNULL,
+    )
+    yield there
+    process.send_signal(signal.SIGINT)
+    process.wait(20.0)
+
+
+def recording(there, path, *words):
+    command = [sys.executable, "-m", "robodyn_ros.cli", "record", "--out", str(path), *words]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, env=there, stdout=pipe, stderr=pipe, text=True)
+
+
+@pytest.fixture(scope="module")
+def recorded(nodes, tmp_path_factory):
+    """A bag of the demo's first pushes, ended by SIGTERM; what was printed."""
+    path = tmp_path_factory.mktemp("bags") / "demo"
+    process = recording(nodes, path, "--json")
+    deadline = time.monotonic() + 60.0
+    while not path.exists() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    time.sleep(9.0)
+    process.send_signal(signal.SIGTERM)
+    out, err = process.communicate(timeout=30.0)
+    assert process.returncode == 0, err
+    return path, json.loads(out)
+
+
+def test_every_message_is_there(recorded):
+    path, printed = recorded
+    topics = printed["topics"]
+    for name in ("joint_states", "effort_controller/commands", "simulator_node/external_torque"):
+        assert topics[f"/{name}"]["messages"] > 1000
+    assert all(not row["lost"] for row in topics.values()), topics
+    with open_bag(path) as bag:
+        for topic, row in topics.items():
+            assert sum(1 for _ in bag.messages(topic)) == row["messages"]
+        series = {
+            name: bag.joint_series(name, JOINTS)
+            for name in ("/joint_states", "/simulator_node/external_torque")
+        }
+    # The plant's steps are even unless it gives lost time up, 0.5 s at once, and says so
+    steps = np.diff(series["/joint_states"].t)
+    odd = np.abs(steps - 1e-3) > 1e-5
+    assert (steps[odd] > 0.4).all(), steps[odd]
+    states, truth = (set(np.round(s.t * 1e6)) for s in series.values())
+    first, last = max(min(states), min(truth)), min(max(states), max(truth))
+    between = {t for t in states if first <= t <= last}
+    assert between == {t for t in truth if first <= t <= last}
+
+
+def test_topics_come_with_their_definition_and_quality_of_service(recorded):
+    path, _ = recorded
+    with open_bag(path) as bag:
+        kinds = {c.topic: c for c in bag.reader.connections}
+        for topic, latched in (("/joint_states", False), ("/dynamics_node/collision", True)):
+            (qos,) = kinds[topic].ext.offered_qos_profiles
+            assert qos.durability.name == ("TRANSIENT_LOCAL" if latched else "VOLATILE")
+            assert qos.reliability.name == "RELIABLE"
+            assert kinds[topic].msgdef.data
+        assert json.loads(bag.custom["robodyn_ros.dynamics_node"])["robot.name"] == "lwr_iii"
+
+
+def test_offline_is_what_the_node_said(recorded):
+    """Without any option: robot and parameters are in the bag."""
+    path, _ = recorded
+    with answered(Question(path)) as answer:
+        live = answer.bag.joint_series("/dynamics_node/residual", JOINTS)
+        words = [
+            ({item.key: item.value for item in m.values}, m.message)
+            for _, m in answer.bag.decoded("/dynamics_node/collision_state")
+        ]
+        run, watched = answer.run, answer.watched
+        found = answer.events
+    ours = np.round((run.start + run.t) * 1e6).astype(np.int64)
+    _, i, k = np.intersect1d(np.round(live.t * 1e6).astype(np.int64), ours, return_indices=True)
+    settled = run.t[k] > 0.5  # the node's observer ran before the recording began
+    difference = np.abs(live.effort[i] - watched.r[k])[settled]
+    assert settled.sum() > 1000 and difference.max() < 1e-6
+    # Flags; a node also says UNKNOWN by the wall clock, which is not in the data
+    at = dict(zip(ours.tolist(), range(ours.size), strict=True))
+    compared = 0
+    for told, level in words:
+        row = at.get(round(float(told["stamp"]) * 1e6))
+        if row is None or run.t[row] < 0.5 or "UNKNOWN" in (level, level_of(watched, row)):
+            continue
+        compared += 1
+        assert level == level_of(watched, row)
+        assert told["joints"].split() == list(watched.names(row))
+    assert compared > 100
+    assert {event.true for event in found} <= {True} and all(e.level for e in found)
+
+
+def level_of(watched, row):
+    return ("UNKNOWN", "CLEAR", "CONTACT", "COLLISION")[int(watched.level[row])]
+
+
+def test_chosen_topics_for_a_while(nodes, tmp_path):
+    process = recording(nodes, tmp_path / "part", "joint_states", "--duration", "1")
+    out, err = process.communicate(timeout=60.0)
+    assert process.returncode == 0, err
+    assert "/joint_states" in out and "residual" not in out
+    with open_bag(tmp_path / "part") as bag:
+        assert list(bag.topics) == ["/joint_states"]
+
+
+def test_a_bag_that_is_there_stays(nodes, tmp_path):
+    process = recording(nodes, tmp_path)
+    _, err = process.communicate(timeout=60.0)
+    assert process.returncode == 1 and "there already" in err
+    assert not list(Path(tmp_path).iterdir())

@@ -1,0 +1,150 @@
+"""The report: one file, small, opened in a real browser with the network cut off."""
+
+import json
+import re
+import shutil
+
+import numpy as np
+import pytest
+from recording_cases import MODEL, motion, write_bag
+
+from robodyn_ros.recording.command import Question, answered, save_report
+from robodyn_ros.recording.figures import as_html
+from robodyn_ros.recording.html_page import table
+from robodyn_ros.recording.offline import Watched, watch
+from robodyn_ros.recording.report import report
+from robodyn_ros.recording.run import Run
+from robodyn_ros.recording.thinning import thinned
+from robodyn_ros.recording.tuning import SCALES, tune
+
+pytest.importorskip("rosbags")
+pytest.importorskip("plotly")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+LARGEST = 8e6  # bytes
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("report")
+    out = folder / "report.html"
+    with answered(Question(write_bag(folder / "run<1>"), robot="lwr_iii")) as answer:
+        save_report(answer, out)
+    return out
+
+
+def test_thinning_keeps_every_peak():
+    x = np.random.default_rng(2).normal(size=100_003)
+    rows = thinned(x, 500)
+    assert rows.size <= 1002 and (np.diff(rows) > 0).all()
+    assert {0, x.size - 1, int(x.argmax()), int(x.argmin())} <= set(rows.tolist())
+    edges = np.linspace(0, x.size, 501).astype(int)
+    for a, b in zip(edges, edges[1:], strict=False):
+        kept = x[rows[(rows >= a) & (rows < b)]]
+        assert kept.max() == x[a:b].max() and kept.min() == x[a:b].min()
+    assert thinned(x[:800], 500).size == 800
+
+
+def test_ten_minutes_at_1_khz_are_below_8_mb():
+    rng = np.random.default_rng(1)
+    t = 1e-3 * np.arange(600_000)
+    noise = rng.normal(size=(t.size, MODEL.n))
+    run = Run("long", t, noise, noise, noise, "joint_states", reference=(t, noise))
+    settings = watch(MODEL, *motion(duration=1.0)[:4], motion_settings()).settings
+    level, joints = np.ones((2, t.size), np.int64)
+    watched = Watched(MODEL, settings, t, noise, level, 0 * joints)
+    # Thresholds that follow the motion draw the longest lines
+    short = Run("short", *motion(duration=4.0, touches=())[:4], "joint_states")
+    seen = watch(MODEL, short.t, short.q, short.qd, short.tau, settings)
+    from robodyn_ros.recording.node_yaml import NodeParameters
+
+    text = report(run, watched, tune(short, seen), [], NodeParameters({}, "", settings), "")
+    assert len(text.encode()) < LARGEST
+
+
+def motion_settings():
+    from robodyn_ros.detection.monitor import MonitorSettings, ThresholdSettings
+
+    limits = ThresholdSettings((1.0,), (0.5,), (0.3,), (0.1,))
+    return MonitorSettings(contact=limits, collision=limits)
+
+
+def test_names_cannot_break_the_page(page):
+    text = page.read_text()
+    assert "<h1>run&lt;1&gt;</h1>" in text
+    assert "<b>" not in table(("a",), [("<b>",)])
+    data = re.search(r'id="trials">(.*?)</script>', text, re.DOTALL)[1]
+    assert len(json.loads(data)["trials"]) == SCALES.size
+
+
+def test_what_the_page_holds(page):
+    text = page.read_text()
+    for part in ("Residual", "Events", "Suggested thresholds", "Tracking", "Torque", "lwr_iii"):
+        assert part in text
+    assert text.count("COLLISION</td>") == 2
+    assert as_html is not None and not re.search(r'<(script|link|img)[^>]+(src|href)="http', text)
+
+
+@pytest.fixture
+def opened(page):
+    """The page in a browser that may open files only; what it asked for beside, and complaints."""
+    sync_api = pytest.importorskip("playwright.sync_api")
+    if CHROMIUM is None:
+        pytest.skip("chromium is not installed")
+    asked, complaints = [], []
+
+    def guard(route):
+        if route.request.url.startswith(("file:", "data:", "blob:")):
+            route.continue_()
+        else:
+            asked.append(route.request.url)
+            route.abort()
+
+    with sync_api.sync_playwright() as playwright:
+        options = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=options)
+        try:
+            sheet = browser.new_page(viewport={"width": 1300, "height": 2000})
+            sheet.route("**/*", guard)
+            sheet.on("console", lambda m: complaints.append(m.text) if m.type == "error" else None)
+            sheet.on("pageerror", lambda error: complaints.append(str(error)))
+            sheet.goto(page.as_uri())
+            sheet.wait_for_selector("#residual .main-svg")
+            yield sheet, asked, complaints
+        finally:
+            browser.close()
+
+
+def test_the_page_works_offline_in_a_browser(opened):
+    sheet, asked, complaints = opened
+    drawn = sheet.evaluate("document.querySelectorAll('.js-plotly-plot').length")
+    assert drawn == 4
+    rows = sheet.evaluate(
+        "Object.keys(document.getElementById('residual')._fullLayout)"
+        ".filter(k => /^yaxis/.test(k)).length"
+    )
+    assert rows == MODEL.n
+
+    def limit():
+        return sheet.evaluate(
+            "(() => { const p = document.getElementById('residual');"
+            " return p.data.filter(d => d.name === 'suggested contact')[0].y[0]; })()"
+        )
+
+    def base():
+        return re.search(r"base: \[([\d.]+)", sheet.inner_text("#yaml"))[1]
+
+    started, drawn_at, said = base(), limit(), sheet.inner_text("#chosen")
+    assert "0 false alarms an hour, 2 of 2 contacts told" in said
+    sheet.locator("#scale").focus()
+    for _ in range(20):
+        sheet.keyboard.press("ArrowLeft")
+    lower = limit()
+    assert float(base()) < float(started) and lower < drawn_at
+    assert sheet.inner_text("#chosen") != said
+    sheet.click("button[data-trial]:first-of-type")
+    assert base() == started and limit() == pytest.approx(drawn_at)
+    sheet.click("#copy")
+    sheet.wait_for_function("document.getElementById('copy').textContent === 'copied'")
+    copied = sheet.evaluate("getSelection().toString()")
+    assert copied.strip() == sheet.inner_text("#yaml").strip()
+    assert asked == [] and complaints == []

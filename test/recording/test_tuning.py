@@ -1,0 +1,106 @@
+"""Suggested thresholds: from the part without contact, quiet on it, and taken by the node."""
+
+import numpy as np
+import pytest
+from recording_cases import MODEL, TOUCHES, write_bag
+
+from robodyn_ros.detection.monitor import MonitorSettings, ThresholdSettings
+from robodyn_ros.recording import node_yaml
+from robodyn_ros.recording.command import Question, answered, tuned_yaml
+from robodyn_ros.recording.offline import watch
+from robodyn_ros.recording.tuning import COLLISION, FLOOR, MARGIN, RATES, SCALES, tune
+
+pytest.importorskip("rosbags")
+
+
+def tuned(path, **how):
+    with answered(Question(path, robot="lwr_iii", **how)) as answer:
+        spans = answer.spans or ()
+        return answer, tune(answer.run, answer.watched, spans, answer.early)
+
+
+@pytest.fixture(scope="module")
+def touched(tmp_path_factory):
+    return tuned(write_bag(tmp_path_factory.mktemp("bags") / "touched"))
+
+
+def test_contacts_do_not_count(touched, tmp_path):
+    """The same noise with and without the touches: the same thresholds, nearly."""
+    _, free = tuned(write_bag(tmp_path / "free", touches=()))
+    _, with_touches = touched
+    np.testing.assert_allclose(with_touches.shape.base, free.shape.base, rtol=0.35)
+    assert with_touches.shape.base.max() < 1.0  # the touches reach 12
+    # And where nobody knows of them, they do count
+    _, blind = tuned(write_bag(tmp_path / "blind", truth=False))
+    assert blind.shape.at(np.zeros(MODEL.n)).max() > 5.0
+    told = tuple((begin, end) for begin, end, _ in TOUCHES)
+    _, given = tuned(tmp_path / "blind", contacts=told)
+    np.testing.assert_allclose(given.shape.base, with_touches.shape.base, rtol=0.35)
+
+
+def test_quiet_at_scale_one_and_every_touch_found(touched):
+    answer, tuning = touched
+    just = int(np.flatnonzero(SCALES == 1.0)[0])
+    assert tuning.alarms[just:].max() == 0.0
+    assert tuning.alarms[0] > 0.0  # it is a trade-off
+    assert (np.diff(tuning.alarms) <= 0.0).all()
+    assert tuning.contacts == 2 and tuning.found[SCALES >= 1.0].min() == 2
+    run = answer.run
+    found = watch(MODEL, run.t, run.q, run.qd, run.tau, tuning.at(tuning.scale(0)))
+    about = (run.t > 1.9) & (run.t < 3.0) | (run.t > 4.9) & (run.t < 6.0)
+    assert found.level[~about].max() == 1 and found.level[about].max() == 3
+
+
+def test_rates_order_the_scales(touched):
+    _, tuning = touched
+    scales = [tuning.scale(rate) for rate in RATES]
+    assert scales[0] == MARGIN and scales == sorted(scales, reverse=True)
+    assert not tuning.told_apart(1)  # eight seconds
+    for rate in RATES[1:]:
+        assert tuning.alarms[tuning.scale(rate) == SCALES] <= rate
+
+
+def test_levels_and_floor(touched, tmp_path):
+    _, tuning = touched
+    settings = tuning.at(1.0)
+    ratio = np.array(settings.collision.base) / np.array(settings.contact.base)
+    np.testing.assert_allclose(ratio, COLLISION, rtol=0.02)
+    _, exact = tuned(write_bag(tmp_path / "exact", touches=(), noise=0.0))
+    for scale in (SCALES[0], 1.0):
+        assert (np.array(exact.at(scale).contact.base) >= FLOOR * MODEL.tau_max).all()
+
+
+def test_yaml_holds_the_settings(touched, tmp_path):
+    answer, tuning = touched
+    path = tmp_path / "dynamics_node.yaml"
+    path.write_text(tuned_yaml(answer, 0))
+    found = node_yaml.from_file(path)
+    assert found.monitor == tuning.at(MARGIN)
+    assert found.robot == {"name": "lwr_iii"} and found.effort == "joint_states"
+
+
+def test_yaml_of_odd_numbers(tmp_path):
+    odd = MonitorSettings(
+        gain=(1000.0,), contact=ThresholdSettings(base=(1e-6, 3.0, 12345.0)), settling=2.0
+    )
+    path = tmp_path / "odd.yaml"
+    path.write_text(node_yaml.text(node_yaml.NodeParameters({}, "", odd)))
+    found = node_yaml.from_file(path).monitor
+    assert found.gain == (1000.0,) and found.settling == 2.0
+    np.testing.assert_allclose(found.contact.base, odd.contact.base, rtol=1e-3)
+
+
+def test_the_node_takes_the_yaml(touched, tmp_path):
+    pytest.importorskip("rclpy", reason="ROS 2 is not installed")
+    from ros_harness import bench
+
+    from robodyn_ros.nodes.dynamics_node import DynamicsNode
+
+    answer, tuning = touched
+    path = tmp_path / "tuned.yaml"
+    path.write_text(tuned_yaml(answer, 0))
+    with bench(DynamicsNode, args=["--params-file", str(path)]) as there:
+        settings = there.nodes[0].settings
+        assert there.nodes[0].robot.name == "lwr_iii"
+    assert settings.monitor == tuning.at(MARGIN)
+    assert settings.effort == "joint_states"
