@@ -82,7 +82,7 @@ def _check_value(name: str, value: Any, default: Any, about: About) -> None:
         if not isinstance(value, tuple):
             raise ArgumentError(f"{name} must be a tuple, got {value!r}")
         for item in value:
-            _check_value(name, item, default[0] if default else item, about)
+            _check_value(name, item, default[0] if default else "", about)  # of names
     elif isinstance(default, str):
         if not isinstance(value, str):
             raise ArgumentError(f"{name} must be text, got {value!r}")

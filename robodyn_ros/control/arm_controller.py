@@ -28,6 +28,9 @@ from .reference import Path, Reference
 from .sample_watch import SampleWatch
 
 BACK = 1.0  # [s], a time that goes back by more means that time began anew
+LONG = 5.0  # [s] without a sample: nobody knows what became of the arm, also if it was at rest
+LOOKS = 9  # instants at which a trajectory is looked at before it is followed
+SLIGHTLY = 1e-3  # [rad or m], by how far it may leave the joints' limits
 FALLING = 0.1  # [rad/s or m/s]: an arm that is found faster than that is braked first
 PEAK = 1.875  # of the speed of a smooth step over its mean
 
@@ -130,13 +133,15 @@ class ArmController:
         try:
             state = self._watch.checked(t, q, qd)
         except ArgumentError as error:
-            return self.lost(t, str(error))
+            return self.lost(t, str(error), faulty=True)
         silence, patience = t - self._watch.t, self._patience
         if self._fresh or silence < -BACK:
             return self._begin(t, state)
         if silence <= 0.0:
             return self.tau
-        if silence > patience and self.moving:
+        if self._watch.still_frozen(state):
+            return self.lost(t, self.reason)
+        if silence > patience and (self.moving or silence > LONG):
             self.safe_hold(f"no good sample for {silence:.3g} s")
         self._state = state
         self._watch.take(t, patience)
@@ -148,16 +153,18 @@ class ArmController:
             self._enter(Mode.REACTING, "touched")
         return self._give(state, min(silence, patience))
 
-    def lost(self, t: float, reason: str) -> Array:
+    def lost(self, t: float, reason: str, *, faulty: bool = False) -> Array:
         """(n,): the torque to give at the time t [s], when there is no good sample for it.
 
-        An arm that moves goes to a safe hold if that lasts. Without a sample nothing can be
-        braked: the torque then goes to what carried the arm where it was seen last.
+        An arm that moves goes to a safe hold if that lasts; one at rest only if it lasts long, or
+        if samples do come but are faulty. Without a sample nothing can be braked: the torque then
+        goes to what carried the arm where it was seen last.
         """
         if self._state is None or not self._given_at < t < math.inf:
             return self.tau
-        if t - self._watch.t > self._patience:
-            if self.moving:
+        silence = t - self._watch.t
+        if silence > self._patience:
+            if self.moving or faulty or silence > LONG:
                 self.safe_hold(reason)
             if self.mode in (Mode.SAFE_HOLD, Mode.DISABLED):
                 self._blind, self._idle = True, self.mode is Mode.DISABLED
@@ -193,6 +200,7 @@ class ArmController:
                 f"'{self.model.joint_names[joint]}' is to be now, {self.reference.q[joint]:.4g}; "
                 f"{self.settings.start_tolerance:g} is allowed: move there first"
             )
+        self._check_inside(trajectory)
         self._reference.follow(trajectory, s, self._time_for(away))
         self._enter(Mode.TRACKING, "")
 
@@ -264,7 +272,7 @@ class ArmController:
 
     def _holding(self, state: JointState, dt: float) -> Array:
         motion = self._reference.advance(dt)
-        self._watch.follow(motion.qd, dt)
+        self._watch.follow(state, motion.qd, dt)
         e = motion.q - state.q
         if e @ e > self.settings.error_max**2:  # then one joint may be that far away
             self._guard(e)
@@ -383,6 +391,21 @@ class ArmController:
         speed = np.where(np.isfinite(self.model.qd_max), self.model.qd_max, math.pi)
         needed = PEAK * np.abs(away) / (self.settings.return_speed * speed)
         return max(self.settings.ramp, float(needed.max()))
+
+    def _check_inside(self, trajectory: Path) -> None:
+        """Refuse a way out of the joints' limits; one that is out already may come back."""
+        now = self.reference.q
+        low, high = np.minimum(self.model.q_min, now), np.maximum(self.model.q_max, now)
+        for s in np.linspace(0.0, trajectory.duration, LOOKS):
+            q = trajectory.at(float(s)).q
+            out = np.maximum(low - q, q - high)
+            if (out > SLIGHTLY).any():
+                joint = int(np.nanargmax(out))
+                raise ArgumentError(
+                    f"the trajectory leads joint '{self.model.joint_names[joint]}' to "
+                    f"{q[joint]:.4g}; its limits are {self.model.q_min[joint]:.4g} and "
+                    f"{self.model.q_max[joint]:.4g}"
+                )
 
     def _guard(self, e: Array) -> None:
         """Refuse to pull at an arm that is far from where it is to be."""

@@ -69,7 +69,9 @@ def _law(model: RobotModel, settings: ArmSettings) -> Controller:
 
 
 def _reaction(law: Controller, settings: ArmSettings) -> Reaction | None:
-    """What a touch leads to; None: nothing."""
+    """What a touch leads to; None: nothing. Gains are checked whether they are used or not."""
+    reflex_gain = per_joint(law.model, "reflex_gain", settings.reflex_gain)
+    admittance_gain = per_joint(law.model, "admittance_gain", settings.admittance_gain)
     if settings.reaction == "none":
         return None
     if settings.reaction == "stop":
@@ -77,7 +79,5 @@ def _reaction(law: Controller, settings: ArmSettings) -> Reaction | None:
     if settings.reaction == "float":
         return Float(law, settings.damping)
     if settings.reaction == "reflex":
-        gain = per_joint(law.model, "reflex_gain", settings.reflex_gain)
-        return Reflex(law, gain, settings.damping)
-    gain = per_joint(law.model, "admittance_gain", settings.admittance_gain)
-    return Admittance(law, gain, settings.admittance_damping, settings.braking)
+        return Reflex(law, reflex_gain, settings.damping)
+    return Admittance(law, admittance_gain, settings.admittance_damping, settings.braking)

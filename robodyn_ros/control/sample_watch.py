@@ -9,6 +9,7 @@ import numpy as np
 
 from ..dynamics.vector import kernel
 from ..errors import ArgumentError, RobodynError
+from ..model.block import U
 from ..model.robot import RobotModel
 from .controller import PERIOD, Array, JointState, sample
 
@@ -18,12 +19,32 @@ BLEND = 0.1  # share of the last gap between samples in their mean
 
 
 @kernel("float64(float64[::1], float64[::1])")
-def _digest(q, qd):
-    """One number that changes if any of these does, and is not finite if any is not."""
+def _size(q, qd):
+    """How large they are, the sum of the squares; not finite if any of them is not."""
     total = 0.0
     for k in range(q.size):
         total += q[k] * q[k] + qd[k] * qd[k]
     return total
+
+
+# Rows of what is kept of each joint, n numbers each
+Q, QD, SAME, WAY, ROWS = (U(k) for k in range(5))
+
+
+@kernel("int64(float64[:, ::1], float64[::1], float64[::1], float64[::1], float64)")
+def _frozen(own, q, qd, qd_wanted, dt):
+    """The joint that has read the same for too long on its way; -1 if none has."""
+    found = -1
+    for k in range(U(own.shape[1])):
+        if q[k] == own[Q, k] and qd[k] == own[QD, k]:
+            own[SAME, k] += dt
+            own[WAY, k] += dt * abs(qd_wanted[k])
+            if own[SAME, k] > FROZEN and own[WAY, k] > TRAVEL:
+                found = k
+        else:
+            own[Q, k], own[QD, k] = q[k], qd[k]
+            own[SAME, k] = own[WAY, k] = 0.0
+    return found
 
 
 class SampleWatch:
@@ -33,8 +54,8 @@ class SampleWatch:
         self.model = model
         self.t = -math.inf
         self.period = PERIOD  # [s] between samples, in the mean
-        self._now = self._last = math.nan  # digests
-        self._same = self._travel = 0.0
+        self._own = np.full((int(ROWS), model.n), math.nan)
+        self._stuck = -1  # the joint whose values are frozen
 
     def patience(self, timeout: float) -> float:
         """[s] without a good sample that are no reason to worry: `timeout` after one was due, or
@@ -50,10 +71,9 @@ class SampleWatch:
             state = JointState(np.array(q, dtype=np.float64), np.array(qd, dtype=np.float64))
         except (TypeError, ValueError):
             raise ArgumentError(f"a sample is q and qd, numbers each: {q!r}, {qd!r}") from None
-        if state.q.shape == (self.model.n,) == state.qd.shape:
-            self._now = _digest(state.q, state.qd)
-            if self._now < ABSURD**2:
-                return state
+        fits = state.q.shape == (self.model.n,) == state.qd.shape
+        if fits and _size(state.q, state.qd) < ABSURD**2:
+            return state
         sample(self.model, "q", state.q)
         sample(self.model, "qd", state.qd)
         raise ArgumentError(f"a joint of '{self.model.name}' is absurdly far away or fast")
@@ -63,13 +83,20 @@ class SampleWatch:
         self.period += BLEND * (min(t - self.t, longest) - self.period)
         self.t = t
 
-    def follow(self, qd_wanted: Array, dt: float) -> None:
-        """Refuse samples that stay the same although the arm is to move."""
-        last, self._last = self._last, self._now
-        if self._now != last:
-            self._same = self._travel = 0.0
-            return
-        self._same += dt
-        self._travel += dt * float(np.abs(qd_wanted).max())
-        if self._same > FROZEN and self._travel > TRAVEL:
-            raise RobodynError(f"measured values have been the same for {self._same:.3g} s")
+    def follow(self, state: JointState, qd_wanted: Array, dt: float) -> None:
+        """Refuse samples in which a joint stays the same although it is to move."""
+        joint = _frozen(self._own, state.q, state.qd, qd_wanted, dt)
+        if joint >= 0:
+            self._stuck = joint
+            raise RobodynError(
+                f"joint '{self.model.joint_names[joint]}' has read the same for "
+                f"{self._own[int(SAME), joint]:.3g} s on its way"
+            )
+
+    def still_frozen(self, state: JointState) -> bool:
+        """Whether the joint that was found frozen is so yet."""
+        k = self._stuck
+        if k >= 0 and state.q[k] == self._own[int(Q), k] and state.qd[k] == self._own[int(QD), k]:
+            return True
+        self._stuck = -1
+        return False

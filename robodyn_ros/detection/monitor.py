@@ -19,6 +19,7 @@ from ..errors import ArgumentError
 from ..model.robot import RobotModel
 from ..settings import check, group, one_or_each, setting
 from .detector import CollisionDetector, CollisionState, Level
+from .effort_scale import EffortScale
 from .isolation import isolate
 from .observer import MomentumObserver
 from .thresholds import Thresholds
@@ -104,11 +105,13 @@ class ContactMonitor:
 
     Samples come with their times [s]. A step back, or one too long for the gain, starts the
     observer anew; a sample that is not finite is dropped. Both give UNKNOWN until it has settled.
+    So does an effort that is no torque.
     """
 
     def __init__(self, model: RobotModel, settings: MonitorSettings | None = None) -> None:
         self.model = model
         self._parts = self.prepare(settings or MonitorSettings())
+        self._scale = self._scale_for(self._parts)
         self.reset()
 
     @property
@@ -143,12 +146,18 @@ class ContactMonitor:
         """Take over what was prepared, between two samples: nothing jumps."""
         parts.observer.continue_from(self._parts.observer)
         parts.detector.continue_from(self._parts.detector)
-        self._parts = parts
+        scale = self._scale_for(parts)
+        scale.continue_from(self._scale)
+        self._parts, self._scale = parts, scale
+
+    def _scale_for(self, parts: _Parts) -> EffortScale:
+        return EffortScale(self.model, parts.observer.gain, parts.detector.contact.base)
 
     def reset(self, reason: str = "just started") -> None:
         """Forget everything; UNKNOWN until it has settled."""
         self._parts.observer.reset()
         self._parts.detector.reset(reason)
+        self._scale.reset()
         self._last: tuple[float, Array] | None = None
         self._qdd = np.zeros(self.model.n)
         self.state = CollisionState(Level.UNKNOWN, reason=reason)
@@ -170,6 +179,9 @@ class ContactMonitor:
             self._accelerate(qd, dt)
         started, self._last = self._last is not None, (t, qd.copy())
         if started:
+            fault = self._scale.fault(self.r, tau, dt)
+            if fault:
+                return self.lost(fault)
             self.state = detector.update(self.r, dt, qd, self._qdd)
         return self._report(q)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -12,16 +13,19 @@ from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory
 
 from ..control.arm_controller import ArmController, Mode
-from ..errors import RobodynError
+from ..control.arm_parts import ArmParts
+from ..errors import ArgumentError, RobodynError
 from ..model.robot import RobotModel
 from ..trajectory.lists import from_points
 from .intake import Sample
 from .node_settings import ControllerSettings
+from .rivals import Rivals
 from .rounds import Rounds
 from .runtime import LATCHED, STATE_OUT, EffortMessage, JointStateMessage, run
 from .state_node import StateNode
 
 SAME = 1e-6  # [s]: stamps that went through text
+LEVELS = ("CLEAR", "CONTACT", "COLLISION")  # any other word means that nobody knows
 TOUCHED = {"contact": ("CONTACT", "COLLISION"), "collision": ("COLLISION",)}
 
 
@@ -35,13 +39,14 @@ class ControllerNode(StateNode):
         """Connect."""
         self.arm = ArmController(model, self.settings.arm)
         self.parameters.prepare = lambda new: self.arm.prepare(new.arm)
-        self.parameters.apply = self.arm.apply
+        self.parameters.apply = self._apply
         self.rounds: Rounds | None = None
         self.word_at = 0.0  # [s], the sample that the detector's last word is about
         self.waiting: Sample | None = None  # for the detector's word, in lockstep
         self.command = EffortMessage(model.n)
         self.reference = JointStateMessage(model.joint_names, "position", "velocity", "effort")
         self.to_command = self.outlet(Float64MultiArray, "effort_controller/commands", STATE_OUT)
+        self.rivals = Rivals(self, self.to_command, self._rivalled)
         self.to_reference = self.outlet(JointState, "~/reference", STATE_OUT)
         self.watch_states(model, silence=self.settings.arm.timeout)
         self.listen(JointTrajectory, "~/joint_trajectory", self._follow, 10)
@@ -56,14 +61,33 @@ class ControllerNode(StateNode):
         else:
             self._answer(sample)
 
-    def unseen(self, reason: str) -> None:
-        """Without a sample, what the arm can do about it; in lockstep no answer is due."""
-        if not self.settings.lockstep:
-            self._command(self.arm.lost(self.now(), reason))
+    def unseen(self, reason: str, faulty: bool) -> None:
+        """Without a sample, what the arm can do about it; in lockstep no answer is due, and before
+        the first sample there is none.
+        """
+        if self.pace.samples and not self.settings.lockstep:
+            self._command(self.arm.lost(self.sample_time, reason, faulty=faulty))
+
+    def look(self) -> None:
+        """Find out who listens, and who else commands."""
+        super().look()
+        others = self.rivals.look() if self.robot is not None else ""
+        if others:
+            self.complain(f"commands are published by others, too: {others}")
+
+    def _rivalled(self, names: str) -> None:
+        reason = f"somebody else commands the arm, too: {names}"
+        self.complain(reason)
+        self.arm.safe_hold(reason)
+
+    def _apply(self, parts: ArmParts) -> None:
+        self.arm.apply(parts)
+        self.allow_silence(parts.settings.timeout)
 
     def _answer(self, sample: Sample) -> None:
         if sample.restart:
             self.arm.restart()
+            self.word_at = min(self.word_at, sample.t)  # time may have gone back
         self._command(self.arm.update(sample.t, sample.q, sample.qd))
         self._publish_reference(sample.t)
         silent = sample.t - self.word_at
@@ -74,6 +98,7 @@ class ControllerNode(StateNode):
 
     def _command(self, tau: np.ndarray) -> None:
         self.command.data[:] = tau
+        self.rivals.said(self.command.message)
         self.to_command.publish(self.command.message)
 
     def _publish_reference(self, t: float) -> None:
@@ -85,10 +110,15 @@ class ControllerNode(StateNode):
         self.to_reference.publish(self.reference.at(t))
 
     def _go_round(self, q: np.ndarray) -> None:
-        """The next move of the demo motion, once the last has ended."""
+        """The next move of the demo motion, once the last has ended. After a reset the arm may be
+        where that would lead: then the one after it, at the next sample.
+        """
         if self.rounds is None:
             self.rounds = Rounds(self.arm.model, q, self.settings.demo_speed)
-        self.arm.follow(self.rounds.next(self.arm.reference.q))
+        try:
+            self.arm.follow(self.rounds.next(self.arm.reference.q))
+        except RobodynError as error:
+            self.complain(f"skipped a move: {error}")
 
     def _follow(self, message: JointTrajectory) -> None:
         try:
@@ -104,13 +134,18 @@ class ControllerNode(StateNode):
     def _touched(self, message: DiagnosticStatus) -> None:
         """The detector's word, and while something touches, where the push goes."""
         told = {item.key: item.value for item in message.values}
-        known = message.message != "UNKNOWN"
-        r = np.array(told.get("residual", "").split(), dtype=float)
-        self.arm.contact(
-            message.message in TOUCHED[self.settings.react_to] if known else None,
-            r if r.size == self.arm.model.n else None,
-        )
-        self.word_at = float(told.get("stamp", 0.0))
+        touched = message.message in TOUCHED[self.settings.react_to]
+        try:
+            r = np.array(told.get("residual", "").split(), dtype=float)
+            stamp = seconds_in(told.get("stamp", "0"))
+            self.arm.contact(
+                touched if message.message in LEVELS else None,
+                r if r.size == self.arm.model.n else None,
+            )
+        except ValueError as error:  # an ArgumentError is one
+            self.complain(f"refused a word about contact: {error}")
+            return
+        self.word_at = stamp
         if self.waiting is not None and abs(self.waiting.t - self.word_at) <= SAME:
             sample, self.waiting = self.waiting, None
             self._answer(sample)
@@ -145,7 +180,15 @@ class ControllerNode(StateNode):
         wrong = mode in (Mode.SAFE_HOLD, Mode.REACTING)
         facts = {"mode": mode.name, "reason": self.arm.reason}
         facts["largest tracking error"] = f"{np.abs(self.arm.error).max():.2e}"
-        return f"{mode.name}: {self.arm.reason}" if wrong else "", {**facts, **self.pace.facts()}
+        text = f"{mode.name}: {self.arm.reason}" if wrong else self.pace.overrun()
+        return text, {**facts, **self.pace.facts()}
+
+
+def seconds_in(text: str) -> float:
+    """[s], a time that went through text."""
+    if not math.isfinite(t := float(text)):
+        raise ArgumentError(f"its stamp is {text}")
+    return t
 
 
 def main(args: list[str] | None = None) -> int:

@@ -27,6 +27,7 @@ from rclpy.parameter_client import AsyncParameterClient
 from sensor_msgs.msg import JointState
 
 from ..errors import ArgumentError, RobodynError
+from .interrupt import spin_until_signal
 from .runtime import LATCHED, STATE_IN, seconds, spin
 from .terminal import looking, stay_here
 
@@ -246,8 +247,11 @@ def _as_yaml(overrides: dict[str, Any], namespace: str) -> str:
     return "".join(lines) or "/nobody:\n  ros__parameters:\n    none: 0\n"
 
 
-def watch(demo: Demo, show: Any) -> Onlooker:
-    """Run the nodes and look on; show(onlooker) is called some times a second."""
+def watch(demo: Demo, show: Any, stay: Any = None) -> Onlooker:
+    """Run the nodes and look on; show(onlooker) is called some times a second.
+
+    stay: if given, called in the end; the nodes then go on until a signal.
+    """
     with running(demo) as processes, looking() as (node, executor):
         onlooker = Onlooker(node)
         begun = time.monotonic()
@@ -262,6 +266,11 @@ def watch(demo: Demo, show: Any) -> Onlooker:
             return onlooker.elapsed >= demo.duration
 
         spin(executor, over)
+        if stay is not None:
+            for subscription in list(node.subscriptions):  # what comes now is not to be judged
+                node.destroy_subscription(subscription)
+            stay(onlooker)
+            spin_until_signal(executor, lambda: any(p.poll() is not None for p in processes))
     return onlooker
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,9 @@ from rich.live import Live
 from ..dynamics.warmup import warmup
 from ..model.load import load_robot
 from ..resources import share_path
-from .demo import NODES, Demo, parse_push, watch
+from .demo import NODES, Demo, Onlooker, parse_push, watch
 from .demo_view import events_table, live, plot, verdict
+from .page_process import page_process
 
 FIRST, EVERY = 3.0, 5.0  # [s], when pushes that are given by hand happen
 
@@ -26,10 +28,14 @@ def show(
     duration: float,
     composed: bool,
     headless: bool,
+    page: bool,
     picture: Path,
     console: Console,
 ) -> bool:
-    """Run the demo; whether every push was found, none invented, and the arm resumed."""
+    """Run the demo; whether every push was found, none invented, and the arm resumed.
+
+    At a terminal and with the live page, the arm goes on in the end, for the user to push.
+    """
     overrides = overridden(robot, urdf, plant, pushes)
     demo = Demo(
         params or share_path("config", "demo.yaml"),
@@ -44,15 +50,41 @@ def show(
 
     if headless:
         onlooker = watch(demo, lambda onlooker: None)
+        conclude(onlooker, picture, console)
     else:
-        with Live(console=console, refresh_per_second=10) as screen:
-            onlooker = watch(demo, lambda onlooker: screen.update(live(onlooker, duration)))
+        onlooker = watch_live(demo, page, picture, console)
+    return verdict(onlooker)[0]
+
+
+def watch_live(demo: Demo, page: bool, picture: Path, console: Console) -> Onlooker:
+    """The demo with a live table and, if it can be had, the live page."""
+    with (
+        page_process(page, demo.namespace, console) as beside,
+        Live(console=console, refresh_per_second=10) as screen,
+    ):
+
+        def show(onlooker: Onlooker) -> None:
+            screen.update(live(onlooker, demo.duration, beside.said if beside else ""))
+
+        def stay(onlooker: Onlooker) -> None:
+            screen.stop()
+            conclude(onlooker, picture, console)
+            console.print(f"{beside.said}  (the arm is yours to push; Ctrl-C ends it)")
+
+        at_terminal = beside is not None and console.is_terminal and sys.stdin.isatty()
+        onlooker = watch(demo, show, stay if at_terminal else None)
+    if not at_terminal:
+        conclude(onlooker, picture, console)
+    return onlooker
+
+
+def conclude(onlooker: Onlooker, picture: Path, console: Console) -> None:
+    """What happened, as a table, a plot and a verdict."""
     console.print(events_table(onlooker.events()))
     if plot(onlooker, picture):
         console.print(f"plot: {picture}")
     ok, text = verdict(onlooker)
     console.print(f"[{'green' if ok else 'red'}]{text}[/]")
-    return ok
 
 
 def overridden(robot: str, urdf: str, plant: str, pushes: list[str]) -> dict[str, Any]:

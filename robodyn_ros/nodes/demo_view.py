@@ -16,8 +16,11 @@ WIDTH = 30  # characters of a bar
 COLOURS = {"UNKNOWN": "yellow", "CLEAR": "green", "CONTACT": "dark_orange", "COLLISION": "red"}
 
 
-def live(onlooker: Onlooker, duration: float) -> Group:
-    """The state now, the residual of each joint against its thresholds, the latest events."""
+def live(onlooker: Onlooker, duration: float, beside: str = "") -> Group:
+    """The state now, the residual of each joint against its thresholds, the latest events.
+
+    beside: a line about the live page.
+    """
     level = onlooker.words[-1].level if onlooker.words else "UNKNOWN"
     link = onlooker.words[-1].link if onlooker.words else ""
     head = Text.assemble(
@@ -25,7 +28,8 @@ def live(onlooker: Onlooker, duration: float) -> Group:
         f" {link}   arm: {onlooker.mode or 'starting'}"
         f"   {onlooker.elapsed:5.1f} of {duration:g} s",
     )
-    return Group(head, bars(onlooker), events_table(onlooker.events()[-8:]))
+    foot = [Text(beside)] if beside else []
+    return Group(head, bars(onlooker), events_table(onlooker.events()[-8:]), *foot)
 
 
 def bars(onlooker: Onlooker) -> Table:

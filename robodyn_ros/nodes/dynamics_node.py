@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import hypot
+import math
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from visualization_msgs.msg import MarkerArray
 from ..detection.detector import Level
 from ..detection.monitor import ContactMonitor, Report
 from ..model.robot import RobotModel
-from .intake import Sample
+from .intake import Sample, torques_of
 from .markers import force_arrow
 from .node_settings import DynamicsSettings
 from .runtime import LATCHED, STATE_IN, STATE_OUT, JointStateMessage, run, set_stamp
@@ -24,6 +24,7 @@ from .state_node import StateNode
 
 FRAME = 1.0 / 30.0  # [s] between two markers
 STOPPED = 1.0  # [s] of wall time without joint states in simulated time
+SILENCE = 0.02  # [s] without joint states or commands after which nothing is known, or
 PATIENCE = 3  # periods without a usable sample after which nothing is known
 LEVELS = {
     Level.CLEAR: DiagnosticStatus.OK,
@@ -48,7 +49,10 @@ class DynamicsNode(StateNode):
         self.parameters.apply = self.monitor.apply
         self.tau = np.zeros(model.n)
         self.limit = model.tau_max
-        self.commanded = False
+        self.joints = model.joint_names
+        self.sample_t = 0.0  # [s], of the last sample
+        self.command_t = -math.inf  # [s], of the sample after which the last command came
+        self.patience = max(SILENCE, PATIENCE / self.settings.rate) + 1.0 / self.settings.rate
         self.residual = JointStateMessage(model.joint_names, "effort")
         self.wrench = WrenchStamped()
         self.to_residual = self.outlet(JointState, "~/residual", STATE_OUT)
@@ -62,37 +66,44 @@ class DynamicsNode(StateNode):
         self.create_service(Trigger, "~/reset", self._reset)
         # Simulated time may be slow; only if it has stopped for long is it over
         simulated = self.get_parameter("use_sim_time").value
-        silence = STOPPED if simulated else max(PATIENCE / self.settings.rate, 0.02)
+        silence = STOPPED if simulated else max(PATIENCE / self.settings.rate, SILENCE)
         self.watch_states(model, silence, forgiven=PATIENCE - 1)
 
     def _commanded(self, message: Float64MultiArray) -> None:
         """The torque that acts from now on: what is over the limit the motors do not give."""
-        if len(message.data) != self.tau.size:
-            self.complain(f"refused a command: {len(message.data)} numbers, not {self.tau.size}")
-            return
-        tau = np.frombuffer(message.data)
-        if not np.isfinite(tau.sum()):
-            self.complain("refused a command: not finite")
+        tau, reason = torques_of(message, self.joints)
+        if tau is None:
+            self.complain(f"refused a command: {reason}")
             return
         np.clip(tau, -self.limit, self.limit, out=self.tau)
-        self.commanded = True
+        self.command_t = self.sample_t
 
     def sampled(self, sample: Sample) -> None:
         """Look for contact, if the torque is known."""
         if sample.restart:
             self.monitor.reset("joint states begin anew")
-        if self.settings.effort == "joint_states":
-            tau, missing = sample.tau, "joint_states have no effort"
-        else:
-            tau, missing = self.tau if self.commanded else None, "no command has come"
+        self.sample_t = sample.t
+        tau, missing = self._torque(sample)
         if tau is None:
-            self.unseen(missing)
+            self.complain(f"no torque: {missing}")
+            self._publish_state(self.monitor.lost(missing), sample.t)
         else:
             self._publish(self.monitor.update(sample.t, sample.q, sample.qd, tau), sample.t)
 
-    def unseen(self, reason: str) -> None:
+    def _torque(self, sample: Sample) -> tuple[np.ndarray | None, str]:
+        """What acted on the joints up to this sample, or None and why nobody knows."""
+        if self.settings.effort == "joint_states":
+            return sample.tau, self.intake.no_effort
+        if sample.restart:
+            self.command_t = min(self.command_t, sample.t)  # time may have gone back
+        silent = sample.t - self.command_t
+        if silent <= self.patience:
+            return self.tau, ""
+        return None, "no command yet" if math.isinf(silent) else f"no command for {silent:.3f} s"
+
+    def unseen(self, reason: str, faulty: bool) -> None:
         """Nothing is known any more."""
-        self._publish_state(self.monitor.lost(reason), self.now())
+        self._publish_state(self.monitor.lost(reason), self.sample_time)
 
     def _publish(self, report: Report, t: float) -> None:
         self.residual.effort[:] = report.r
@@ -122,7 +133,7 @@ class DynamicsNode(StateNode):
         told = {
             "joints": " ".join(state.joints),
             "link": state.link or "",
-            "force": f"{hypot(*report.wrench[:3]):.3f}",
+            "force": f"{math.hypot(*report.wrench[:3]):.3f}",
             "residual": " ".join(f"{x:.6g}" for x in report.r) if touched else "",
             "reason": state.reason,
             "stamp": f"{t:.9f}",
@@ -145,7 +156,7 @@ class DynamicsNode(StateNode):
         """Why nothing is known, and how regularly samples come."""
         state = self.monitor.state
         unknown = f"UNKNOWN: {state.reason}" if state.level is Level.UNKNOWN else ""
-        return unknown, {"state": state.level.name, **self.pace.facts()}
+        return unknown or self.pace.overrun(), {"state": state.level.name, **self.pace.facts()}
 
 
 def main(args: list[str] | None = None) -> int:

@@ -12,16 +12,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..detection.plausible import LEAP, Plausibility
 from ..model.robot import RobotModel
 
-ABSURD = 1e6  # sum of squares [rad, m, rad/s or m/s]: no arm is there or moves so fast
 AHEAD = 1.0  # [s], by how far a stamp may be ahead of the clock
 OLD = 1.0  # [s], and behind it
-BACK = 1.0  # [s], a stamp that goes back by more means that time was reset
-LEAP = 0.1  # [rad or m] beyond what its speed allows: no joint jumps so far between samples
-PATIENCE = 3  # jumps in a row after which the robot is believed to be elsewhere
-TOGETHER = 0.02  # [s], within which parts from several publishers make one sample
+BACK = 2.0  # [s], a stamp that goes back by more means that time was reset: it cannot be stale
+STEADY = 0.1  # [s] for which old stamps keep the clock's pace: then theirs was set back
+PACE = 0.02  # [s], and how exactly they keep it
+LEAD = 0.1  # [s] by which stamps may get ahead of the clock at once; more must last to be believed
+PATIENCE = 3  # jumps in a row to one place after which the robot is believed to be there
+LATE_LEAP = 0.1  # [rad or m], what a joint may jump where the times are those of receipt
+NEAR = 0.1  # [rad or m]: the same place
 LONGEST_NAME = 256
+HUGE = 1e100  # [N m or N]: more than this is no torque, whatever the limits
 
 
 class Sample(NamedTuple):
@@ -35,44 +39,57 @@ class Sample(NamedTuple):
 
 
 class Intake:
-    """Makes samples of joint-state messages for one robot."""
+    """Makes samples of joint-state messages for one robot.
 
-    def __init__(self, model: RobotModel, stamps: str = "header") -> None:
+    period: [s], within which parts from several publishers make one sample.
+    """
+
+    def __init__(self, model: RobotModel, stamps: str = "header", period: float = 0.02) -> None:
         self.joints = model.joint_names
-        self.stamps = stamps
-        self.endless = np.isinf(model.q_min) & np.isinf(model.q_max)
-        self._turns = bool(self.endless.any())
-        self.speed = np.where(np.isfinite(model.qd_max), model.qd_max, 10.0)
-        self.reason = ""  # why the last message gave no sample
+        self.stamps, self.period = stamps, period
+        self.reason = ""  # why the last message gave no sample; empty: the rest of it may come yet
+        self.aside = False  # whether it is about other joints only
         self.remark = ""  # what is odd about one that did
+        self.no_effort = ""  # why the last sample has no torque
         self._names: list[str] = []
         self._order: np.ndarray | None = None  # where each of our joints is in the message
-        self._parts: dict[str, tuple[float, float, float, float]] = {}
-        self._last: Sample | None = None
-        self._jumps = 0
+        self._parts: dict[str, tuple[float, float, float | None, float | None]] = {}
+        self._in_parts = True  # whether samples come in parts, as far as one knows
+        self._t = math.inf  # [s], of the last state that was believed; inf: there is none
+        self._anew = True  # whether the next sample begins anew
+        self._now = -math.inf  # [s], the clock at the last message
+        self._clock_reset = False  # it, or theirs, was set since the last sample
+        self._lag = 0.0  # [s], by which the stamps' clock is known to be behind ours
+        self._lead, self._leads = math.inf, 0  # [s], of stamps before our clock; leaps in a row
+        self._old: tuple[float, float] | None = None  # first of some old stamps, and when it came
+        self._plausible = Plausibility(model, LEAP if stamps == "header" else LATE_LEAP)
+        self._still = np.zeros(model.n)
+        self._elsewhere = self._still  # where the robot seems to have jumped to
+        self._jumps = 0  # how often in a row
 
     def take(self, message: Any, now: float) -> Sample | None:
         """A sample of a sensor_msgs/JointState, or None and the reason; now: the clock's [s]."""
-        self.remark = ""
+        self.remark, self.aside = "", False
         names, position, velocity = message.name, message.position, message.velocity
         effort, stamp = message.effort, message.header.stamp
         if names != self._names and not self._learn(names):
             return None
         count = len(self._names)
-        if len(position) != count or len(velocity) not in (0, count):
+        moving, loaded = len(velocity), len(effort)
+        if len(position) != count or moving not in (0, count) or loaded not in (0, count):
             return self._drop(
-                f"{count} names but {len(position)} positions and {len(velocity)} velocities"
+                f"{count} names but {len(position)} positions, {moving} velocities and {loaded} "
+                "efforts"
             )
         t = self._time(stamp.sec + 1e-9 * stamp.nanosec, now)
         if t is None:
             return None
-        has_effort = len(effort) == count
         if self._order is None:
-            return self._merge(position, velocity, effort if has_effort else (), t)
+            return self._merge(position, velocity, effort, t)
+        self._in_parts = False
         q = np.frombuffer(position)[self._order]
-        qd = np.frombuffer(velocity)[self._order] if len(velocity) else None
-        tau = np.frombuffer(effort)[self._order] if has_effort else None
-        return self._accept(t, q, qd, tau)
+        qd = np.frombuffer(velocity)[self._order] if moving else None
+        return self._accept(t, q, qd, np.frombuffer(effort)[self._order] if loaded else None)
 
     def _learn(self, names: Sequence[str]) -> bool:
         """Remember where our joints are among these names."""
@@ -87,6 +104,7 @@ class Intake:
         place = {name: k for k, name in enumerate(names)}
         known = [name for name in self.joints if name in place]
         if not known:
+            self.aside = True
             self._drop(f"none of our joints ({', '.join(self.joints)}) is named")
             return False
         self._names = names
@@ -96,23 +114,47 @@ class Intake:
 
     def _time(self, stamp: float, now: float) -> float | None:
         """The sample's time, or None if its stamp cannot be trusted."""
-        t = stamp
-        if self.stamps == "receipt":
-            t = now
-        elif stamp == 0.0 and now > 0.0:
+        self._clock_reset = self._clock_reset or now < self._now
+        self._now = now
+        t = now if self.stamps == "receipt" else stamp
+        if t == 0.0 and now > 0.0:
             t, self.remark = now, "stamps are 0: the time of receipt is taken"
-        elif now > 0.0 and stamp > now + AHEAD:
-            return self._drop(f"stamp is {stamp - now:.3g} s in the future")
-        elif now > 0.0 and stamp < now - OLD:
-            return self._drop(
+        elif now <= 0.0 or -AHEAD <= now - self._lag - t <= OLD:
+            self._old = None
+        elif not self._shifted(t, now):
+            return None
+        if self._t - BACK < t <= self._t and not self._clock_reset:
+            step = self._t - t
+            self._drop("stamp repeated" if step == 0.0 else f"stamp goes back by {step:.3g} s")
+            return None
+        if now > 0.0 and t - now > max(self._lead, 0.0) + LEAD and self._leads < PATIENCE:
+            self._leads += 1
+            return self._drop(f"stamp leaps {t - now:.3g} s ahead of the clock")
+        self._lead, self._leads = t - now, 0
+        return t
+
+    def _shifted(self, stamp: float, now: float) -> bool:
+        """Whether a stamp far from the clock is right: the robot's clock was set back, or is right
+        again. What was held up on its way comes faster than the clock goes.
+        """
+        if self._lag and -AHEAD <= now - stamp <= OLD:
+            self._lag, self.remark = 0.0, "their clock is right again"
+            self._clock_reset = True
+            return True
+        if stamp > now:
+            self._drop(f"stamp is {stamp - now:.3g} s in the future")
+            return False
+        if self._old is None or abs((now - self._old[1]) - (stamp - self._old[0])) > PACE:
+            self._old = (stamp, now)
+        if now - self._old[1] < STEADY:
+            self._drop(
                 f"stamp is {now - stamp:.3g} s old; if the clocks differ, set stamps to receipt, "
                 "or for a bag use_sim_time and play with --clock"
             )
-        if self._last is not None and t <= self._last.t and t > self._last.t - BACK:
-            step = self._last.t - t
-            self._drop("stamp repeated" if step == 0.0 else f"stamp goes back by {step:.3g} s")
-            return None
-        return t
+            return False
+        self._lag, self._old, self._clock_reset = now - stamp, None, True
+        self.remark = f"their clock is {self._lag:.3g} s behind: taken as it is"
+        return True
 
     def _merge(
         self,
@@ -121,78 +163,86 @@ class Intake:
         effort: Sequence[float],
         t: float,
     ) -> Sample | None:
-        """Some of the joints: a sample once all have come within a short time."""
+        """Some of the joints: a sample once all have come within a period."""
+        again = False  # whether a joint comes a second time before all have come once
         for k, name in enumerate(self._names):
             if name in self.joints:
-                qd = velocity[k] if velocity else math.nan
-                tau = effort[k] if effort else math.nan
-                self._parts[name] = (t, position[k], qd, tau)
+                again = again or name in self._parts
+                qd = velocity[k] if velocity else None
+                self._parts[name] = (t, position[k], qd, effort[k] if effort else None)
         missing = [
             name
             for name in self.joints
-            if name not in self._parts or self._parts[name][0] < t - TOGETHER
+            if name not in self._parts or not 0.0 <= t - self._parts[name][0] <= self.period
         ]
         if missing:
-            return self._drop(f"joints {', '.join(missing)} are missing")
-        _, q, qd, tau = np.array([self._parts[name] for name in self.joints]).T.copy()
+            expected = self._in_parts and not again
+            late = f"joints {', '.join(missing)} are missing for {self.period:.3g} s, a period"
+            return self._drop("" if expected else late)
+        q, qd, tau = zip(*(self._parts[name][1:] for name in self.joints), strict=True)
         self._parts.clear()
+        self._in_parts = True
         return self._accept(
-            t, q, None if np.isnan(qd).all() else qd, None if np.isnan(tau).all() else tau
+            t, np.array(q), None if None in qd else np.array(qd), None if None in tau else tau
         )
 
-    @np.errstate(over="ignore", invalid="ignore")  # absurd numbers are what it looks for
-    def _accept(
-        self, t: float, q: np.ndarray, qd: np.ndarray | None, tau: np.ndarray | None
-    ) -> Sample | None:
-        last = self._last
-        restart = last is None or t <= last.t
-        if not self._sound("position", q) or not (qd is None or self._sound("velocity", qd)):
-            return None
-        if tau is not None and not math.isfinite(np.dot(tau, tau)):
-            tau = None
-        if last is not None and not restart:
-            if self._turns:
-                turns = np.round((q - last.q) / (2.0 * np.pi))
-                q = q - 2.0 * np.pi * np.where(self.endless, turns, 0.0)
-            if not self._continuous(q, t - last.t):
-                return None
-            restart = self._jumps > 0
+    def _accept(self, t: float, q: np.ndarray, qd: np.ndarray | None, tau: Any) -> Sample | None:
+        """The sample, if it can follow what was before."""
+        restart = t <= self._t
+        dt = 0.0 if restart else t - self._t
+        doubt = self._plausible.doubt(q, self._still if qd is None else qd, dt)
+        if doubt and not (self._plausible.jumped and self._stays_there(q)):
+            return self._drop(doubt)
+        restart = restart or doubt != ""
         if qd is None:
-            if restart or last is None:
-                qd = np.zeros(q.size)
-                restart = True
-            else:
-                qd = (q - last.q) / (t - last.t)
             self.remark = "no velocities: they are differences of positions"
-        self._jumps = 0
-        self._last = Sample(t, q, qd, tau, restart)
-        return self._last
+            qd = None if restart else (q - self._plausible.last) / dt
+        self._anew = self._anew or restart
+        self._t, self._clock_reset, self._jumps = t, False, 0
+        self._plausible.believe(q)
+        if qd is None:
+            return self._drop("no velocities: they are differences, from the next message on")
+        sample = Sample(t, q, qd, self._torque(tau), self._anew)
+        self._anew = False
+        return sample
 
-    def _sound(self, what: str, values: np.ndarray) -> bool:
-        """Whether all values are finite and not absurd: the sum of their squares tells."""
-        if np.dot(values, values) < ABSURD:
-            return True
-        bad = int(np.argmax(~(np.abs(values) < math.sqrt(ABSURD / values.size))))
-        self._drop(f"{what} of joint '{self.joints[bad]}' is {values[bad]:g}")
-        return False
+    def _stays_there(self, q: np.ndarray) -> bool:
+        """Whether a jump has led to the same place a few times in a row."""
+        same = self._jumps and float(np.abs(q - self._elsewhere).max()) < NEAR
+        self._jumps = self._jumps + 1 if same else 1
+        self._elsewhere = q
+        return self._jumps >= PATIENCE
 
-    def _continuous(self, q: np.ndarray, dt: float) -> bool:
-        """Whether the joints can have come here; after a few jumps in a row they are believed."""
-        step = q - self._last.q
-        if np.dot(step, step) <= LEAP**2:
-            return True
-        far = np.abs(step) - 2.0 * self.speed * dt
-        if far.max() <= LEAP:
-            return True
-        self._jumps += 1
-        if self._jumps >= PATIENCE:
-            return True
-        joint = int(np.argmax(far))
-        self._drop(
-            f"joint '{self.joints[joint]}' jumped by {q[joint] - self._last.q[joint]:+.3g} in "
-            f"{dt:.3g} s"
-        )
-        return False
+    def _torque(self, tau: Any) -> np.ndarray | None:
+        """Measured torques, if all can be."""
+        self.no_effort = ""
+        if tau is None:
+            self.no_effort = "joint_states have no effort"
+            return None
+        tau = np.asarray(tau, dtype=float)
+        wrong = not_torque(tau)
+        if wrong is None:
+            return tau
+        self.no_effort = f"effort of joint '{self.joints[wrong]}' is {tau[wrong]:g}"
+        return None
 
     def _drop(self, reason: str) -> None:
         self.reason = reason
+
+
+def torques_of(message: Any, joints: Sequence[str]) -> tuple[np.ndarray | None, str]:
+    """The torques of a std_msgs/Float64MultiArray, or None and why they cannot be."""
+    data = message.data
+    if len(data) != len(joints):
+        return None, f"{len(data)} numbers, {len(joints)} joints"
+    tau = np.frombuffer(data)
+    wrong = not_torque(tau)
+    if wrong is None:
+        return tau, ""
+    return None, f"torque of joint '{joints[wrong]}' is {tau[wrong]:g}"
+
+
+def not_torque(tau: np.ndarray) -> int | None:
+    """The joint whose number cannot be a torque; None if all can."""
+    size = np.abs(tau)
+    return None if size.max() < HUGE else int(np.argmax(~(size < HUGE)))

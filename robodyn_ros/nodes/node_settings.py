@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 from ..control.arm_settings import ArmSettings
 from ..detection.monitor import MonitorSettings
+from ..errors import ArgumentError
 from ..model.load import load_robot
 from ..model.robot import RobotModel
 from ..settings import check, group, setting
-from .scene import PlantSettings
+from .plant_settings import PlantSettings
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class SimulatorSettings:
         False, "a step per command, as fast as they come, and be the source of /clock", fixed=True
     )
     command_timeout: float = setting(
-        0.1, "without a command for so long, the arm holds itself", "s", low=1e-3
+        0.02, "without a command for so long, the arm holds itself", "s", low=1e-3
     )
     push_duration: float = setting(0.2, "how long a push by topic lasts", "s", low=1e-3)
     plant: PlantSettings = group(PlantSettings)
@@ -74,7 +75,10 @@ class ControllerSettings:
         "collision", "the detector's level to react to", choices=("contact", "collision")
     )
     detector_timeout: float = setting(
-        0.0, "without a word of the detector for so long, a safe hold; 0: never", "s", low=0.0
+        0.02,
+        "once the detector has spoken: without a word of it for so long, a safe hold; 0: never",
+        "s",
+        low=0.0,
     )
     lockstep: bool = setting(
         False,
@@ -94,18 +98,27 @@ class DynamicsSettings:
 
     robot: RobotSettings = group(RobotSettings)
     rate: float = setting(
-        500.0, "of joint states; for what counts as late", "Hz", low=1.0, high=1e4
+        500.0, "of joint states; for what counts as late", "Hz", low=1.0, high=1e4, fixed=True
     )
     effort: str = setting(
         "command", "where the torque comes from", choices=("command", "joint_states"), fixed=True
     )
     stamps: str = setting(
-        "header", "time of a sample: its stamp or its receipt", choices=("header", "receipt")
+        "header",
+        "time of a sample: its stamp or its receipt",
+        choices=("header", "receipt"),
+        fixed=True,
     )
     heartbeat: float = setting(
-        0.01, "the state is published at every change and at least so often", "s", low=0.0
+        0.005, "the state is published at every change and at least so often", "s", low=0.0
     )
     monitor: MonitorSettings = group(MonitorSettings)
 
     def __post_init__(self) -> None:
         check(self)
+        fastest = max(self.monitor.gain, default=0.0)  # none at all is refused by the monitor
+        if fastest > self.rate:
+            raise ArgumentError(
+                f"gain {fastest:g} 1/s times the period of joint states, {1.0 / self.rate:g} s, "
+                f"must not exceed 1; take a gain of at most {self.rate:g} 1/s or a higher rate"
+            )

@@ -7,6 +7,7 @@ from collections import deque
 import numpy as np
 
 KEPT = 4096  # latest latencies, for their percentiles
+FEW = 0.02  # share of periods that may be missed
 
 
 class Pace:
@@ -20,6 +21,7 @@ class Pace:
         self.latencies: deque[float] = deque(maxlen=KEPT)  # [s]
         self._last: float | None = None
         self._first, self._count = 0.0, 0
+        self._missed_before = 0
 
     def sample(self, t: float) -> None:
         """A sample of the time t [s] has come."""
@@ -45,6 +47,19 @@ class Pace:
         """So long passed from what came in to what went out."""
         self.latencies.append(seconds)
 
+    def overrun(self) -> str:
+        """How many periods were missed since `facts` was asked for, if that is worth a warning."""
+        missed = self.missed - self._missed_before
+        due = self._count + missed
+        if missed <= FEW * due:
+            return ""
+        return f"{missed} of {due} periods missed: too busy, or the rate is not {self.rate:g} Hz"
+
+    @property
+    def rate(self) -> float:
+        """[Hz], wanted."""
+        return 1.0 / self.period
+
     def facts(self) -> dict[str, str]:
         """Rate, misses and latencies, and begin to count anew."""
         span = self._last - self._first if self._last is not None else 0.0
@@ -55,5 +70,5 @@ class Pace:
             "missed": str(self.missed),
             "latency p50, p99, max [ms]": ", ".join(f"{1e3 * x:.3f}" for x in late),
         }
-        self._count = 0
+        self._count, self._missed_before = 0, self.missed
         return found

@@ -32,6 +32,8 @@ class Parameters:
     def _check(self, parameters: Sequence[Parameter]) -> SetParametersResult:
         defaults = {name: value for name, value, _ in leaves(self.settings)}
         try:
+            if unset := [p.name for p in parameters if p.value is None]:
+                raise ArgumentError(f"{', '.join(unset)} must have a value")  # or it is deleted
             values = {
                 p.name: _from_ros(p.name, p.value, defaults[p.name])
                 for p in parameters

@@ -19,32 +19,9 @@ from ..simulation.plant import Plant, PlantState
 from ..simulation.pushes import SHAPES
 from ..simulation.rigid import RigidPlant
 from ..simulation.sensors import LWR_SENSORS, SensorModel
+from .plant_settings import PlantSettings
 
 BRAKE = 10.0  # [rad/s], how firmly an arm without commands holds itself
-
-
-@dataclass(frozen=True)
-class PlantSettings:
-    """Which plant, and how it starts."""
-
-    kind: str = setting(
-        "rigid", "how it is simulated", choices=("rigid", "elastic", "mujoco"), fixed=True
-    )
-    start: tuple[float, ...] = setting((0.0,), "posture at the start", "rad or m", fixed=True)
-    friction: bool = setting(
-        False, "motor-side friction; behind a joint torque sensor there is none", fixed=True
-    )
-    noise: bool = setting(False, "measure through the LWR's sensors", fixed=True)
-    stiffness: tuple[float, ...] = setting(
-        (1e4,), "of elastic joints", "N m/rad", low=1.0, fixed=True
-    )
-    damping: tuple[float, ...] = setting(
-        (10.0,), "of elastic joints", "N m s/rad", low=0.0, fixed=True
-    )
-    seed: int = setting(0, "of the sensors' noise", low=0, fixed=True)
-
-    def __post_init__(self) -> None:
-        check(self)
 
 
 @dataclass(frozen=True)

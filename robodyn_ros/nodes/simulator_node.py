@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from typing import Any
 
@@ -12,9 +13,12 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
 
+from ..control.limits import Limiter, TorqueLimits
 from ..errors import RobodynError
 from ..model.robot import RobotModel
+from ..simulation.plant import PlantState
 from .arm_node import ArmNode
+from .intake import torques_of
 from .node_settings import SimulatorSettings
 from .pace import Pace
 from .parameters import declare_table
@@ -23,6 +27,8 @@ from .scene import ObstacleSettings, PushSettings, make_plant
 
 FIRST = 1.0  # [s], the first simulated time: a stamp of 0 means that there is none
 BATCH = 10  # steps of a free run before others have their turn: as many as queues hold
+REST = 1e-4  # [s] between two batches, at least
+BRAKE_RATE = 1000.0  # [N m/s or N/s], how fast the brake may change the torque
 LATE = 0.5  # [s] behind the clock after which lost time is given up instead of caught up
 
 
@@ -40,10 +46,14 @@ class SimulatorNode(ArmNode):
         self.dt = 1.0 / settings.rate
         self.plant, self.brake = make_plant(model, settings.plant, obstacles, self.dt)
         self.pace = Pace(self.dt)
+        self.limit = model.tau_max
+        self.limiter = Limiter(model, TorqueLimits(model.tau_max, BRAKE_RATE))
+        self.braked = False  # whether the brake's torque acts, or the way back from it
         self.tau = np.zeros(model.n)
         self.fresh = False  # whether a command came since the last step
         self.stepping = False  # whether a free run is under way
-        self.silent = float("inf")  # [s], since the last command
+        self.stepped = 0.0  # [s], wall time of the last step of one
+        self.silent = math.inf  # [s], since the last command
         self.published = 0.0  # [s], wall time of the last joint states
         self.states = JointStateMessage(model.joint_names, "position", "velocity", "effort")
         self.truth = JointStateMessage(model.joint_names, "effort")
@@ -57,7 +67,7 @@ class SimulatorNode(ArmNode):
         if settings.free_running:
             self.to_clock = self.outlet(Clock, "/clock", STATE_OUT)
             self.create_timer(0.2, self._remind, clock=self._wall)
-            self.create_timer(0.001, self._run_free, clock=self._wall)
+            self.create_timer(0.001, self._go_on, clock=self._wall)
         else:
             self.create_timer(self.dt, self._tick, clock=self._wall)
 
@@ -67,14 +77,9 @@ class SimulatorNode(ArmNode):
         self.scheduled = False
 
     def _command(self, message: Float64MultiArray) -> None:
-        if len(message.data) != self.tau.size:
-            self.complain(
-                f"refused a command: {len(message.data)} numbers, {self.tau.size} joints"
-            )
-            return
-        tau = np.frombuffer(message.data)
-        if not np.isfinite(tau.sum()):
-            self.complain("refused a command: not finite")
+        tau, reason = torques_of(message, self.states.message.name)
+        if tau is None:
+            self.complain(f"refused a command: {reason}")
             return
         self.tau[:] = tau
         self.fresh, self.silent = True, 0.0
@@ -96,7 +101,14 @@ class SimulatorNode(ArmNode):
                 break
             self._step()
             self._publish()
-        self.stepping = False
+        self.stepping, self.stepped = False, time.perf_counter()
+
+    def _go_on(self) -> None:
+        """A batch, but not right after one: on a busy machine a batch takes longer than the
+        timer's period, and the events executor then serves this timer and nobody else.
+        """
+        if time.perf_counter() - self.stepped > REST:
+            self._run_free()
 
     def _tick(self) -> None:
         """A step when one is due, and two while time has been lost: stamps never leap."""
@@ -116,12 +128,28 @@ class SimulatorNode(ArmNode):
         self.pace.sample(state.t)
         if not self.fresh:
             self.pace.stale()
-        held = self.silent > self.settings.command_timeout
-        self.plant.step(self.brake.hold(state, self.dt) if held else self.tau, self.dt)
-        if not held:
-            self.brake.release()
+        try:
+            self.plant.step(self._given(state), self.dt)
+        except RobodynError as error:  # no limit held back a torque that no arm bears
+            self.complain(f"begins anew: {error}")
+            self._begin_anew()
         self.fresh = False
         self.silent += self.dt
+
+    def _given(self, state: PlantState) -> np.ndarray:
+        """The commanded torque; without commands that of the brake, and no jump to it or back."""
+        held = self.silent > self.settings.command_timeout
+        if not held and not self.braked:
+            return self.tau
+        if held and not self.braked:
+            self.braked, commanded = True, self.silent < math.inf
+            self.limiter.reset(np.clip(self.tau, -self.limit, self.limit) if commanded else None)
+        wanted = self.brake.hold(state, self.dt) if held else self.tau
+        self.limiter.apply(wanted, self.dt)
+        if not held:
+            self.brake.release()
+            self.braked = bool(self.limiter.excess.any())
+        return self.limiter.tau
 
     def _publish(self) -> None:
         seen, t = self.plant.measurement, self.start + self.plant.state.t
@@ -160,17 +188,21 @@ class SimulatorNode(ArmNode):
             self.complain(f"refused a push: {error}")
 
     def _reset(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        self.plant.reset()
-        self.tau[:], self.silent = 0.0, float("inf")
-        self.brake.release()
-        self._restart()
+        self._begin_anew()
         response.success, response.message = True, "back at the start"
         return response
 
+    def _begin_anew(self) -> None:
+        self.plant.reset()
+        self.tau[:], self.silent = 0.0, math.inf
+        self.brake.release()
+        self.braked = False
+        self._restart()
+
     def health(self) -> tuple[str, dict[str, Any]]:
         """Whether commands come, and how regularly."""
-        silent = "" if self.silent < self.settings.command_timeout else "no commands: holding"
-        return silent, self.pace.facts()
+        silent = "" if self.silent <= self.settings.command_timeout else "no commands: holding"
+        return silent or self.pace.overrun(), self.pace.facts()
 
 
 def main(args: list[str] | None = None) -> int:

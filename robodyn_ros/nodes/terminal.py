@@ -16,20 +16,34 @@ from rclpy.parameter import Parameter, parameter_value_to_python
 from rclpy.parameter_client import AsyncParameterClient
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.signals import SignalHandlerOptions
+from rclpy.utilities import get_rmw_implementation_identifier
 
 from ..errors import ArgumentError
+from ..resources import share_path
 from .runtime import make_executor, shut_down, spin
 
 DOMAIN = "77"  # of the demo, unless ROS_DOMAIN_ID says otherwise
+RANGE = "ROS_AUTOMATIC_DISCOVERY_RANGE"
+PROFILES = ("FASTRTPS_DEFAULT_PROFILES_FILE", "FASTDDS_DEFAULT_PROFILES_FILE")  # old name, new
 PATIENCE = 5.0  # [s] to find what is asked for
 SETTLED = 1.0  # [s] without a new topic: all are found
 OWN_TOPICS = 2  # that every node has: /rosout, /parameter_events
 
 
 def stay_here() -> None:
-    """Discover on this machine only and, unless told otherwise, in the demo's domain."""
+    """Talk on this machine only and, unless told otherwise, in the demo's domain.
+
+    With LOCALHOST strangers are not answered, but Fast DDS opens its ports to them all the same:
+    so it is told to use the loopback interface, unless the user has told it something else.
+    """
     os.environ.setdefault("ROS_DOMAIN_ID", DOMAIN)
-    os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+    told = any(name in os.environ for name in (RANGE, *PROFILES))
+    if told or "fastrtps" not in get_rmw_implementation_identifier():
+        os.environ.setdefault(RANGE, "LOCALHOST")
+        return
+    os.environ[RANGE] = "SYSTEM_DEFAULT"  # as the profile says; LOCALHOST would add to it
+    for name in PROFILES:
+        os.environ[name] = str(share_path("config", "fastdds_loopback.xml"))
 
 
 @contextmanager

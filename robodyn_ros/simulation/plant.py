@@ -109,7 +109,8 @@ class Plant(ABC):
             raise ArgumentError(f"axes must be base or link, got {axes!r}")
         if axes == "link":
             R = forward_kinematics(self.model, self.state.q, link)[:3, :3]
-            force, torque = R @ np.asarray(force), R @ np.asarray(torque)
+            with np.errstate(invalid="ignore", over="ignore"):  # refused below
+                force, torque = R @ np.asarray(force), R @ np.asarray(torque)
         made = make_push(self.model, link, force, point, begin, duration, shape, torque, ramp)
         self.pushes.append(made)
         return made
@@ -203,6 +204,6 @@ class Plant(ABC):
             vector = value
         else:
             vector = np.array(value, dtype=np.float64)
-        if vector.shape != (self.bare.n,) or not math.isfinite(vector.sum()):
+        if vector.shape != (self.bare.n,) or not np.isfinite(vector).all():
             raise ArgumentError(f"{name} must be {self.bare.n} finite numbers, got {value!r}")
         return vector

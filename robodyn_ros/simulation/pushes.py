@@ -14,6 +14,7 @@ from ..model.robot import RobotModel
 Array = npt.NDArray[np.float64]
 
 SHAPES = ("step", "ramp", "half_sine")
+LARGEST = 1e5  # [N, N m or m]: nothing pushes harder or so far away from a link
 RAMP = 0.005  # [s], how long a ramp takes to reach its force
 
 
@@ -61,8 +62,10 @@ def make_push(
     vectors = {}
     for name, value in (("force", force), ("point", point), ("torque", torque)):
         vector = np.array(value, dtype=np.float64)
-        if vector.shape != (3,) or not np.isfinite(vector).all():
-            raise ArgumentError(f"{name} of a push must be 3 finite numbers, got {value!r}")
+        if vector.shape != (3,) or not (np.abs(vector) <= LARGEST).all():
+            raise ArgumentError(
+                f"{name} of a push must be 3 finite numbers up to {LARGEST:g}, got {value!r}"
+            )
         vectors[name] = vector
     for name, seconds in (("duration", duration), ("ramp", ramp)):
         if not (math.isfinite(seconds) and seconds > 0.0):

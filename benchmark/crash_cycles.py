@@ -1,0 +1,341 @@
+"""kill -9 and restart of each node while the arm moves, again and again.
+
+    python benchmark/crash_cycles.py [--cycles 100] [--rate 500] [--seed 1] [--json FILE] [--check]
+
+Plant, controller and detector run as processes of their own. Each is killed and started anew so
+many times; looked at are: how long after the start of its process the first valid output comes,
+whether the torque that acts on the arm ever changes faster than it may, whether an alarm is
+invented, and whether the arm goes on. Then the same while the arm gives way to a push and waits to
+be cleared: that must outlast a restart of the detector and of the plant, and a controller that
+starts while the push lasts must give way at once.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from figures import Figure, figures_table, finish, options
+from geometry_msgs.msg import WrenchStamped
+from rclpy.qos import QoSProfile
+from rich.console import Console
+from rich.progress import track
+from sensor_msgs.msg import JointState
+from soak_processes import (
+    NodeProcess,
+    node_command,
+    stay_apart,
+    stopped_in_the_end,
+    write_parameters,
+)
+from std_msgs.msg import Float64MultiArray
+from std_srvs.srv import Trigger
+
+from robodyn_ros.model.load import load_robot
+from robodyn_ros.nodes.demo import NODES
+from robodyn_ros.nodes.runtime import LATCHED, STATE_IN, seconds, spin
+from robodyn_ros.nodes.terminal import looking
+from robodyn_ros.resources import share_path
+
+ROBOT = "lwr_iii"
+SOON = 2.0  # [s] from the start of a process to its first valid output
+RATE_MAX = 1000.0  # [N m/s], the controller's tau_rate_max
+ROUNDING = 1e-3  # of stamps
+HANDOVER = 0.02  # [s] after a new controller's first command
+MOVING = 0.05  # [rad/s]
+LONGEST = 60.0  # [s] for anything to happen on a busy machine
+DEAD = (0.1, 0.5)  # [s], how long a node stays dead
+TOUCHED = ("CONTACT", "COLLISION")
+DEEP = QoSProfile(depth=5000)  # nothing is missed
+
+
+class Onlooker:
+    """What is heard of the nodes since the last `forget`, and when."""
+
+    def __init__(self, node: Any, rate: float) -> None:
+        self.period = 1.0 / rate
+        self.limit = load_robot(ROBOT).tau_max * (1.0 + 1e-9)
+        # First and latest output of each node, [s] of the monotonic clock
+        self.first: dict[str, float] = {}
+        self.latest = dict.fromkeys(NODES, 0.0)
+        self.level = self.mode = ""
+        self.alarms = self.invalid = 0
+        self.speed = self.step = 0.0  # [rad/s]; largest change of torque, as a share of the limit
+        self._applied: tuple[float, np.ndarray] | None = None  # time, torque
+        self._given: tuple[float, np.ndarray] | None = None
+        self._alone = False  # whether the plant has no controller, or a very new one
+        node.create_subscription(JointState, "joint_states", self._state, STATE_IN)
+        node.create_subscription(JointState, "controller_node/reference", self._reference, DEEP)
+        node.create_subscription(
+            Float64MultiArray, "effort_controller/commands", self._command, 10
+        )
+        node.create_subscription(JointState, "dynamics_node/residual", self._residual, STATE_IN)
+        node.create_subscription(
+            DiagnosticStatus, "dynamics_node/collision_state", self._word, LATCHED
+        )
+        node.create_subscription(DiagnosticArray, "/diagnostics", self._diagnosed, 10)
+        self.push = node.create_publisher(WrenchStamped, "simulator_node/push", 10)
+        self._clear = node.create_client(Trigger, "controller_node/clear")
+
+    def clear(self) -> None:
+        """Let the arm go on."""
+        if self._clear.service_is_ready():
+            self._clear.call_async(Trigger.Request())
+
+    def died(self, node: str) -> None:
+        """A node is dead; its successor begins anew."""
+        self.first.clear()
+        self._alone = node == "controller_node"
+        if node == "controller_node":
+            self._given = None
+        if node == "simulator_node":
+            self._applied = None
+
+    def _valid(self, node: str, values: np.ndarray, limit: Any = np.inf) -> None:
+        """First outputs count if they are numbers within their limits."""
+        self.latest[node] = time.monotonic()
+        if values.size and (np.abs(values) <= limit).all():
+            self.first.setdefault(node, self.latest[node])
+        else:
+            self.invalid += 1
+
+    def _state(self, message: JointState) -> None:
+        t, tau = seconds(message.header.stamp), np.array(message.effort)
+        self._valid("simulator_node", np.array([*message.position, *message.velocity, *tau]))
+        self.speed = float(np.abs(message.velocity).max())
+        since = time.monotonic() - self.first.get("controller_node", math.inf)
+        self._alone = self._alone and since < HANDOVER
+        if self._alone and self._applied is not None:
+            self._compare(tau, self._applied[1], t - self._applied[0])
+        self._applied = t, tau
+
+    def _reference(self, message: JointState) -> None:
+        t, tau = seconds(message.header.stamp), np.array(message.effort)
+        if self._given is not None:
+            self._compare(tau, self._given[1], t - self._given[0])
+        self._given = t, tau
+
+    def _compare(self, tau: np.ndarray, before: np.ndarray, dt: float) -> None:
+        """Torque that has changed within dt [s]."""
+        if dt > 0.0:
+            share = np.abs(tau - before).max() / (RATE_MAX * dt)
+            self.step = max(self.step, float(share))
+
+    def _command(self, message: Float64MultiArray) -> None:
+        self._valid("controller_node", np.array(message.data), self.limit)
+
+    def _residual(self, message: JointState) -> None:
+        self._valid("dynamics_node", np.array(message.effort))
+
+    def _word(self, message: DiagnosticStatus) -> None:
+        touched = message.message in TOUCHED
+        self.alarms += touched and self.level not in TOUCHED
+        self.level = message.message
+
+    def _diagnosed(self, message: DiagnosticArray) -> None:
+        for status in message.status:
+            facts = {item.key: item.value for item in status.values}
+            self.mode = facts.get("mode", self.mode)
+
+
+@dataclass
+class Crashes:
+    """What became of one node's restarts."""
+
+    node: str
+    taken: list[float] = field(default_factory=list)  # [s], from start to first valid output
+    used: list[float] = field(default_factory=list)  # [s] of processor time until then
+    back: list[float] = field(default_factory=list)  # [s], from start until the arm moves on
+    step: float = 0.0  # largest change of the applied torque, as a share of what is allowed
+    alarms: int = 0
+    invalid: int = 0
+    lost: int = 0  # cycles after which the arm did not go on
+
+
+class Scene:
+    """The three processes and the one who looks on."""
+
+    def __init__(self, processes: dict[str, NodeProcess], seen: Onlooker, executor: Any) -> None:
+        self.processes, self.seen, self.executor = processes, seen, executor
+
+    def wait(self, condition: Callable[[], bool], longest: float = LONGEST) -> bool:
+        """Let time pass until something is true; whether it became true."""
+        spin(self.executor, condition, longest, every=0.005)
+        return condition()
+
+    def pause(self, span: float) -> None:
+        """Let time pass [s]."""
+        spin(self.executor, lambda: False, span)
+
+    def under_way(self) -> bool:
+        """Whether the arm moves and nothing is wrong; clears what has to be cleared."""
+        seen = self.seen
+        if seen.mode == "SAFE_HOLD":
+            seen.clear()
+        return seen.mode == "TRACKING" and seen.level == "CLEAR" and seen.speed > MOVING
+
+    def crash(self, node: str, dead: float) -> None:
+        """Kill a node, wait, start it anew."""
+        self.processes[node].kill()
+        # What it said before may still be on its way
+        self.wait(lambda: time.monotonic() - self.seen.latest[node] > dead)
+        self.seen.died(node)
+        self.processes[node].start()
+
+    def push(self, link: str, torque: float) -> None:
+        """Push about a link's axis until told otherwise; 0 ends it."""
+        message = WrenchStamped()
+        message.header.frame_id = link
+        message.wrench.torque.z = torque
+        self.seen.push.publish(message)
+
+
+@contextmanager
+def scene(rate: float, **controller: Any) -> Iterator[Scene]:
+    """The demo without its script, under way."""
+    own: dict[str, dict[str, Any]] = {node: {"rate": rate, "robot.name": ROBOT} for node in NODES}
+    own["simulator_node"] |= {"pushes.names": [""], "push_duration": 600.0}
+    own["controller_node"] |= controller
+    with tempfile.TemporaryDirectory() as folder:
+        files = [
+            share_path("config", "demo.yaml"),
+            write_parameters(Path(folder, "own.yaml"), own),
+        ]
+        log = Path(folder, "log")
+        processes = {
+            node: NodeProcess(node_command(f"robodyn_ros.nodes.{node}", files), log)
+            for node in NODES
+        }
+        with stopped_in_the_end(list(processes.values())), looking() as (node, executor):
+            for process in processes.values():
+                process.start()
+            there = Scene(processes, Onlooker(node, rate), executor)
+            if not there.wait(there.under_way):
+                raise SystemExit("the arm does not move: " + log.read_text()[-2000:])
+            yield there
+
+
+def crashes(there: Scene, node: str, count: int, random: np.random.Generator) -> Iterator[Crashes]:
+    """Crash a node again and again; what came of it so far, each time."""
+    seen, found = there.seen, Crashes(node)
+    seen.step, seen.alarms, seen.invalid = 0.0, 0, 0
+    for _ in range(count):
+        there.pause(random.uniform(0.0, 0.3))
+        there.crash(node, random.uniform(*DEAD))
+        process = there.processes[node]
+        if there.wait(lambda: node in seen.first):
+            found.used.append(process.resources().cpu)
+        found.taken.append(seen.first.get(node, math.inf) - process.started)
+        seen.mode = ""  # what was said before does not count
+        found.lost += not there.wait(there.under_way)
+        found.back.append(time.monotonic() - process.started)
+        found.step, found.alarms, found.invalid = seen.step, seen.alarms, seen.invalid
+        yield found
+
+
+def latched(rate: float, **controller: Any) -> Iterator[Figure]:
+    """Whether the arm goes on giving way, whoever is restarted."""
+    with scene(rate, **{"arm.resume_after": 0.0, "arm.reaction": "stop", **controller}) as there:
+        seen = there.seen
+
+        def waiting() -> bool:
+            """Whether the arm does nothing until it is cleared."""
+            return seen.mode in ("REACTING", "SAFE_HOLD")
+
+        def still(span: float) -> bool:
+            """Whether it comes to rest, and stays there for so long."""
+            if not there.wait(lambda: waiting() and seen.speed < MOVING, 10.0):
+                return False
+            return not there.wait(lambda: not waiting() or seen.speed > MOVING, span)
+
+        there.push("link_6", 8.0)
+        told = there.wait(lambda: seen.mode == "REACTING")
+        there.crash("controller_node", 0.2)
+        seen.mode = ""
+        there.wait(lambda: bool(seen.mode))
+        again = told and not there.wait(lambda: not waiting(), 2.0)
+        yield _kept("controller_node, while the push lasts", again)
+        seen.level = ""
+        there.push("link_6", 0.0)
+        there.wait(lambda: seen.level == "CLEAR")
+        for node in ("dynamics_node", "simulator_node"):
+            there.crash(node, 0.3)
+            there.wait(lambda node=node: node in seen.first)
+            back = there.wait(lambda: seen.level == "CLEAR")
+            yield _kept(f"{node}, after the push", back and still(3.0))
+        seen.step = 0.0
+        seen.clear()
+        resumed = there.wait(there.under_way)
+        yield Figure(
+            "cleared, the arm goes on without a torque step",
+            f"{seen.step:.2f} of the limit",
+            "≤ 1",
+            resumed and seen.step <= 1.0 + ROUNDING,
+            "" if resumed else f"{seen.mode}",
+        )
+
+
+def _kept(who: str, kept: bool) -> Figure:
+    name = f"gives way still: restart of {who}"
+    return Figure(name, "yes" if kept else "no", "yes", kept)
+
+
+def figures(found: Crashes) -> Iterator[Figure]:
+    """The lines of one node."""
+    taken, used = np.array(found.taken), np.array(found.used or [0.0])
+    yield Figure(
+        f"{found.node}: start to first valid output, worst",
+        f"{taken.max():.2f} s",
+        f"≤ {SOON:g} s",
+        bool(taken.max() <= SOON),
+        f"{taken.size} cycles, median {np.median(taken):.2f} s; processor {used.max():.2f} s; "
+        f"{(taken > SOON).sum()} late; arm under way after {np.median(found.back):.1f} s",
+    )
+    yield Figure(
+        f"{found.node}: torque step",
+        f"{found.step:.2f} of the limit",
+        "≤ 1",
+        found.step <= 1.0 + ROUNDING,
+        "of the torque commanded, and of that which acts at a handover",
+    )
+    wrong = found.alarms, found.invalid, found.lost
+    yield Figure(
+        f"{found.node}: alarms, invalid outputs, arm did not go on",
+        ", ".join(str(x) for x in wrong),
+        "0, 0, 0",
+        not any(wrong),
+    )
+
+
+def main() -> None:
+    parser = options(__doc__)
+    parser.add_argument("--cycles", type=int, default=100, help="of each node")
+    parser.add_argument("--rate", type=float, default=500.0, help="[Hz]")
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    stay_apart()
+    count = 3 if arguments.quick else arguments.cycles
+    random, console, found = np.random.default_rng(arguments.seed), Console(), []
+    with scene(arguments.rate) as there:
+        for node in NODES:
+            runs = crashes(there, node, count, random)
+            *_, last = track(runs, f"kill -9 {node}", total=count, console=console)
+            found += list(figures(last))
+            for figure in found[-3:]:
+                console.print(f"{figure.figure}: {figure.measured}; {figure.note}")
+    found += list(latched(arguments.rate))
+    console.print(figures_table(found, f"{arguments.rate:g} Hz, {os.cpu_count()} cores"))
+    finish(found, arguments)
+
+
+if __name__ == "__main__":
+    main()

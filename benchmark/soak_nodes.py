@@ -1,0 +1,99 @@
+"""The nodes of a soak: the demo's three in one process with a witness, or the witness alone.
+
+    python benchmark/soak_nodes.py composed --ros-args …
+    python benchmark/soak_nodes.py alone --ros-args …
+
+In one process the witness hears every sample by plain calls, however fast they come. Once a
+second its tally goes out as JSON on soak/tally.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from dataclasses import asdict
+
+import numpy as np
+from diagnostic_msgs.msg import DiagnosticStatus
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from rclpy.qos import QoSProfile
+from sensor_msgs.msg import JointState
+from soak_witness import Witness
+from std_msgs.msg import Float64MultiArray, String
+
+from robodyn_ros.model.load import load_robot
+from robodyn_ros.nodes.composed import connect
+from robodyn_ros.nodes.controller_node import ControllerNode
+from robodyn_ros.nodes.dynamics_node import DynamicsNode
+from robodyn_ros.nodes.runtime import LATCHED, run, seconds
+from robodyn_ros.nodes.simulator_node import SimulatorNode
+from robodyn_ros.nodes.topics import Inlet
+
+DEEP = QoSProfile(depth=5000)  # by topics nothing may be missed
+ROUNDING = 1e-9
+
+
+class WitnessNode(Node):
+    """Hears all that a witness needs."""
+
+    def __init__(self) -> None:
+        super().__init__("witness_node")
+        robot = self.declare_parameter("robot.name", "lwr_iii").value
+        rate = self.declare_parameter("rate", 500.0).value
+        fastest = self.declare_parameter("tau_rate_max", 1000.0).value
+        self.robot = load_robot(robot)
+        self.witness = Witness(self.robot.tau_max * (1.0 + ROUNDING), fastest, 1.0 / rate)
+        self.outlets: list = []
+        self.inlets = [
+            Inlet(self, JointState, "simulator_node/external_torque", self._truth, DEEP),
+            Inlet(self, JointState, "joint_states", self._posture, DEEP),
+            Inlet(self, JointState, "dynamics_node/residual", self._residual, DEEP),
+            Inlet(self, DiagnosticStatus, "dynamics_node/collision_state", self._word, LATCHED),
+            Inlet(self, Float64MultiArray, "effort_controller/commands", self._command, DEEP),
+        ]
+        self._tally = self.create_publisher(String, "soak/tally", 10)
+        self.create_timer(1.0, self._tell, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self.stopped = False
+
+    def begin_stop(self) -> None:
+        """Nothing has to come to rest here."""
+        self.stopped = True
+
+    def _truth(self, message: JointState) -> None:
+        size = float(np.abs(np.frombuffer(message.effort)).max())
+        self.witness.truth(seconds(message.header.stamp), size)
+
+    def _posture(self, message: JointState) -> None:
+        q = np.frombuffer(message.position)
+        room = float(np.minimum(q - self.robot.q_min, self.robot.q_max - q).min())
+        self.witness.posture(seconds(message.header.stamp), room)
+
+    def _residual(self, message: JointState) -> None:
+        self.witness.residual(seconds(message.header.stamp), np.frombuffer(message.effort))
+
+    def _word(self, message: DiagnosticStatus) -> None:
+        stamp = next(item.value for item in message.values if item.key == "stamp")
+        self.witness.word(float(stamp), message.message)
+
+    def _command(self, message: Float64MultiArray) -> None:
+        self.witness.command(np.frombuffer(message.data), time.monotonic())
+
+    def _tell(self) -> None:
+        told = {"pid": os.getpid(), **asdict(self.witness.tally)}
+        self._tally.publish(String(data=json.dumps(told)))
+
+
+def main() -> int:
+    """Run until a signal comes."""
+    what, *args = sys.argv[1:]
+    if what == "alone":
+        return run(WitnessNode, args=args)
+    nodes = (SimulatorNode, DynamicsNode, ControllerNode, WitnessNode)
+    return run(*nodes, args=args, made=connect)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,188 @@
+"""What a soak has shown: from what was watched every second to figures, bars and a plot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from figures import Figure
+from soak_witness import Tally
+
+GROWTH = 0.5  # [MB/h]
+JUDGED = 600.0  # [s] of wall time after settling without which growth cannot be told from noise
+MISSED = {"composed": 0.01, "processes": 0.1}  # share of cycles without a fresh command
+TENTH = 0.1
+
+
+@dataclass(frozen=True)
+class Row:
+    """One look at everything."""
+
+    wall: float  # [s], since the start
+    simulated: float  # [s], of all lives together
+    settled: bool  # whether nothing is restarted any more, and has not been for a while
+    holds: dict[str, list[float]]  # process -> RSS [MB], threads, open files
+    latency: float  # [ms], 99 % of the latest answers to a joint state
+    worst: float  # [ms]
+    others: float  # cores that other programs used since the last look
+
+
+@dataclass
+class Outcome:
+    """What was counted until the end."""
+
+    mode: str  # free, wall
+    nodes: str  # composed, processes
+    rate: float  # [Hz]
+    tallies: list[Tally] = field(default_factory=list)  # one per life of the witness
+    cycles: int = 0
+    missed: int = 0
+    restarts: int = 0  # of nodes under watch
+    guests: int = 0  # other nodes that came and went beside them
+    settings: int = 0  # that were changed, or refused, as they should
+    wrong_settings: list[str] = field(default_factory=list)
+    wrong_ends: list[str] = field(default_factory=list)  # nodes that did not end as they should
+    safe_holds: list[str] = field(default_factory=list)  # their reasons
+
+    def total(self, name: str) -> float:
+        """A number of the tally over all lives."""
+        return sum(getattr(tally, name) for tally in self.tallies)
+
+
+def growth(rows: Sequence[Row], process: str) -> tuple[float, float]:
+    """[MB/h] and [s]: slope of the memory after settling, and over how long."""
+    kept = [(row.wall, row.holds[process][0]) for row in rows if row.settled]
+    if len(kept) < 3:
+        return 0.0, 0.0
+    t, rss = np.array(kept).T
+    return float(np.polyfit(t - t[0], rss, 1)[0] * 3600.0), float(t[-1] - t[0])
+
+
+def leaked(rows: Sequence[Row], process: str, which: int) -> int:
+    """By how many threads (1) or files (2) the floor rose from the first to the last tenth."""
+    counts = [row.holds[process][which] for row in rows if row.settled]
+    part = max(round(len(counts) * TENTH), 1)
+    return int(min(counts[-part:]) - min(counts[:part])) if counts else 0
+
+
+def figures(rows: Sequence[Row], outcome: Outcome) -> list[Figure]:
+    """Every figure with its bar."""
+    found = [_ran(rows, outcome)]
+    for process in rows[-1].holds if rows else ():
+        found += _held(rows, process)
+    found += _told(outcome)
+    latest = [row for row in rows if row.settled] or list(rows)
+    p99 = float(np.median([row.latency for row in latest])) if latest else 0.0
+    worst = max((row.worst for row in latest), default=0.0)
+    others = float(np.mean([row.others for row in rows])) if rows else 0.0
+    note = f"worst {worst:.1f} ms; other programs used {others:.1f} cores"
+    found.append(Figure("latency, 99 %: median", f"{p99:.2f} ms", "(told)", True, note))
+    share = outcome.missed / max(outcome.cycles, 1)
+    bar = MISSED[outcome.nodes]
+    found.append(
+        Figure("cycles missed", f"{share:.3%}", f"≤ {bar:.0%}", share <= bar, _of(outcome.cycles))
+    )
+    return found
+
+
+def _ran(rows: Sequence[Row], outcome: Outcome) -> Figure:
+    wall, simulated = (rows[-1].wall, rows[-1].simulated) if rows else (0.0, 0.0)
+    measured = f"{simulated:.0f} s in {wall:.0f} s"
+    note = f"{outcome.restarts} restarts, {outcome.guests} guests, {outcome.settings} settings"
+    name = f"{outcome.mode}, {outcome.nodes}, {outcome.rate:g} Hz: ran"
+    return Figure(name, measured, "> 0 s", simulated > 0.0, note)
+
+
+def _held(rows: Sequence[Row], process: str) -> list[Figure]:
+    slope, span = growth(rows, process)
+    told = span >= JUDGED
+    rss = rows[-1].holds[process][0]
+    memory = Figure(
+        f"{process}: memory grows by",
+        f"{slope:+.3f} MB/h",
+        f"≤ {GROWTH:g} MB/h" if told else f"(≤ {GROWTH:g} MB/h)",
+        slope <= GROWTH or not told,
+        f"{rss:.1f} MB; over {span:.0f} s" + ("" if told else ": too short to judge"),
+    )
+    threads, files = (leaked(rows, process, which) for which in (1, 2))
+    now = rows[-1].holds[process]
+    return [
+        memory,
+        Figure(
+            f"{process}: threads, files leaked",
+            f"{threads}, {files}",
+            "≤ 0, ≤ 0",
+            threads <= 0 and files <= 0,
+            f"{now[1]:.0f} threads, {now[2]:.0f} files",
+        ),
+    ]
+
+
+def _told(outcome: Outcome) -> list[Figure]:
+    pushes, told = outcome.total("pushes"), outcome.total("told")
+    cut = len(outcome.tallies)  # a push may be cut short by a restart or by the end
+    delays = [delay for tally in outcome.tallies for delay in tally.delays]
+    delay = f"told after {1e3 * np.median(delays):.0f} ms (median)" if delays else ""
+    when = [f"{t:.3f} s" for tally in outcome.tallies for t in tally.false_at]
+    alarms, wrong = outcome.total("false_alarms"), outcome.total("bad_numbers")
+    steps, quiet = outcome.total("steps"), max((t.quiet for t in outcome.tallies), default=0.0)
+    stops = outcome.total("stops")
+    note = f"largest residual while untouched {quiet:.3f} N m; {stops:.0f} times at a joint's end"
+    lines = (
+        ("pushes told", f"{told:.0f} of {pushes:.0f}", "all", 0 < pushes <= told + cut, delay),
+        ("false alarms", f"{alarms:.0f}", "0", alarms == 0, "; ".join(when[:5]) or note),
+        ("UNKNOWN", f"{outcome.total('unknown'):.1f} s", "(told)", True, "starts included"),
+        ("bad numbers", f"{wrong:.0f}", "0", wrong == 0, "not finite, or beyond the limits"),
+        ("torque steps beyond the rate limit", f"{steps:.0f}", "0", steps == 0, ""),
+        _count("safe holds", outcome.safe_holds),
+        _count("settings wrongly taken or refused", outcome.wrong_settings),
+        _count("nodes that ended as they should not", outcome.wrong_ends),
+    )
+    return [Figure(*line) for line in lines]
+
+
+def _count(name: str, reasons: Sequence[str]) -> tuple[str, str, str, bool, str]:
+    return name, str(len(reasons)), "0", not reasons, "; ".join(reasons[:3])
+
+
+def _of(cycles: int) -> str:
+    return f"of {cycles:,} cycles"
+
+
+def plot(rows: Sequence[Row], outcome: Outcome, path: Path) -> None:
+    """Memory, files and threads, and latency over wall time."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(3, 1, sharex=True, figsize=(9, 7), layout="constrained")
+    t = np.array([row.wall for row in rows]) / 60.0
+    for process in rows[-1].holds:
+        rss, threads, files = np.array(
+            [row.holds.get(process, [np.nan] * 3) for row in rows], dtype=float
+        ).T
+        axes[0].plot(t, rss, label=process, linewidth=0.8)
+        axes[1].plot(t, files, label=f"{process}: files", linewidth=0.8)
+        axes[1].plot(t, threads, label=f"{process}: threads", linewidth=0.8, linestyle="--")
+    for name, values in (
+        ("99 %", [row.latency for row in rows]),
+        ("worst", [row.worst for row in rows]),
+    ):
+        axes[2].semilogy(t, np.maximum(values, 1e-3), label=name, linewidth=0.6)
+    for ax, what in zip(axes, ("RSS [MB]", "count", "latency [ms]"), strict=True):
+        ax.set_ylabel(what)
+        ax.legend(fontsize=7)
+        settled = [row.wall / 60.0 for row in rows if row.settled]
+        if settled:
+            ax.axvline(settled[0], color="black", linewidth=0.5, linestyle=":")
+    axes[2].set_xlabel("wall time [min]; dotted: settled")
+    figure.suptitle(
+        f"{outcome.mode}, {outcome.nodes}, {outcome.rate:g} Hz: "
+        f"{rows[-1].simulated:.0f} s, {outcome.total('pushes'):.0f} pushes, "
+        f"{outcome.total('false_alarms'):.0f} false alarms"
+    )
+    figure.savefig(path, dpi=110)
+    plt.close(figure)

@@ -1,0 +1,121 @@
+"""The witness of a soak: compares what the nodes say with the truth, and keeps a tally. No ROS."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+AFTER = 0.3  # [s] after a push within which it may still be told
+STOP = 0.01  # [rad or m] from a joint's end: it may touch it before the next sample
+FELT = 1e-6  # [N m or N]: the truth is 0 but for rounding
+WAIT = 0.1  # [s] after which the truth about an alarm is known, whichever came first
+APART = 1.0  # [s] without a wrong word: the next one is another false alarm
+ROUNDING = 1e-3  # of stamps
+NEVER = (-math.inf, -math.inf)
+TOUCHED = ("CONTACT", "COLLISION")
+
+
+@dataclass
+class Tally:
+    """What was seen since the witness began; times are those of the samples [s]."""
+
+    first: float | None = None
+    now: float | None = None
+    stops: int = 0  # how often a joint ran into its end: felt as any touch
+    pushes: int = 0
+    told: int = 0  # pushes
+    delays: list[float] = field(default_factory=list)  # [s], of the latest pushes told
+    false_alarms: int = 0  # that began without a push, or lasted too long after one
+    false_at: list[float] = field(default_factory=list)  # the first of them
+    unknown: float = 0.0  # [s]
+    bad_numbers: int = 0  # commands or residuals that are not finite, or beyond the limits
+    steps: int = 0  # commands that changed faster than they may
+    quiet: float = 0.0  # [N m or N], the largest residual while nothing touched the arm
+
+
+class Witness:
+    """Hears truth, words, commands and residuals.
+
+    tau_max [N m or N]: of a command. tau_rate_max [N m/s or N/s]: how fast it may change. period
+    [s]: by which a command and the truth of its sample may come one before the other.
+    """
+
+    def __init__(self, tau_max: np.ndarray, tau_rate_max: float, period: float) -> None:
+        self.tally = Tally()
+        self._tau_max, self._fastest, self._period = tau_max, tau_rate_max, period
+        self._pushes = [NEVER, NEVER]  # begin and end of the two latest
+        self._touching = False
+        self._stop = NEVER  # the latest time in which a joint was at its end
+        self._push_told = True
+        self._level, self._level_at = "", math.inf
+        self._waiting: list[float] = []  # when the detector said that something touches
+        self._wrong_at = -math.inf  # when it last did without a reason
+        self._tau: np.ndarray | None = None
+        self._commanded_at = np.zeros(2)  # [s], of the samples' time and of wall time
+
+    def truth(self, t: float, size: float) -> None:
+        """The largest external joint torque at a time."""
+        tally = self.tally
+        tally.first = t if tally.first is None else tally.first
+        tally.now = t
+        before, self._touching = self._touching, size > FELT
+        if self._touching:
+            if not before and t - self._pushes[-1][1] > AFTER:
+                tally.pushes += 1
+                self._pushes = [self._pushes[-1], (t, t)]
+                self._push_told = False
+            self._pushes[-1] = (self._pushes[-1][0], t)
+        while self._waiting and t >= self._waiting[0] + WAIT:
+            self._judge(self._waiting.pop(0))
+
+    def posture(self, t: float, room: float) -> None:
+        """How far the joints are from their ends, the nearest one [rad or m]."""
+        if room < STOP:
+            if t - self._stop[1] > AFTER:
+                self.tally.stops += 1
+                self._stop = (t, t)
+            self._stop = (self._stop[0], t)
+
+    def word(self, t: float, level: str) -> None:
+        """What the detector says about a time."""
+        if self._level == "UNKNOWN":
+            self.tally.unknown += max(t - self._level_at, 0.0)
+        self._level, self._level_at = level, t
+        if level in TOUCHED:
+            self._waiting.append(t)
+
+    def _judge(self, t: float) -> None:
+        begin = self._pushes[-1][0]
+        if any(start <= t <= end + AFTER for start, end in self._pushes):
+            if not self._push_told and t >= begin:
+                self._push_told = True
+                self.tally.told += 1
+                self.tally.delays = [*self.tally.delays[-99:], t - begin]
+            return
+        if self._stop[0] <= t <= self._stop[1] + AFTER:
+            return
+        if t - self._wrong_at > APART:
+            self.tally.false_alarms += 1
+            self.tally.false_at = [*self.tally.false_at, t][:20]
+        self._wrong_at = t
+
+    def command(self, tau: np.ndarray, wall: float) -> None:
+        """A command: finite, within its limits, and near the one before. wall: [s], when."""
+        now = np.array([self.tally.now or 0.0, wall])  # a controller that sees nothing goes by it
+        if not (np.abs(tau) <= self._tau_max).all():
+            self.tally.bad_numbers += 1
+        if self._tau is not None:
+            since = max(*(now - self._commanded_at), self._period) + self._period
+            if np.abs(tau - self._tau).max() > self._fastest * since * (1.0 + ROUNDING):
+                self.tally.steps += 1
+        self._tau, self._commanded_at = tau.copy(), now
+
+    def residual(self, t: float, r: np.ndarray) -> None:
+        """A residual: finite, and small while nothing touches the arm."""
+        size = float(np.abs(r).max())
+        if not math.isfinite(size):
+            self.tally.bad_numbers += 1
+        elif t > max(self._pushes[-1][1], self._stop[1]) + AFTER and self._level == "CLEAR":
+            self.tally.quiet = max(self.tally.quiet, size)

@@ -1,0 +1,172 @@
+"""The nodes as real processes, and an onlooker beside: for the rows that need real signals.
+
+How soon something happens is proven elsewhere, in simulated time; here timeouts are long, because
+a machine that runs tests is a busy one.
+"""
+
+import os
+import subprocess
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+from fault_rig import own_domain
+
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus  # isort: skip
+from sensor_msgs.msg import JointState  # isort: skip
+from std_srvs.srv import Trigger  # isort: skip
+
+from robodyn_ros.nodes import terminal  # isort: skip
+from robodyn_ros.nodes.demo import NODES, Demo, running  # isort: skip
+from robodyn_ros.nodes.runtime import LATCHED, STATE_IN, seconds, spin  # isort: skip
+from robodyn_ros.resources import share_path  # isort: skip
+
+SIMULATOR, CONTROLLER, DETECTOR = range(3)  # as in NODES
+PARAMS = share_path("config", "demo.yaml")
+RATE = 500.0  # [Hz]
+PATIENT = {
+    "simulator_node": {"pushes.names": [""], "command_timeout": 0.5},
+    "controller_node": {"arm.timeout": 1.0, "detector_timeout": 1.0, "arm.reaction": "none"},
+}
+
+
+class Look:
+    """What an onlooker knows of the running nodes."""
+
+    def __init__(self, node, executor, processes, log):
+        self.node, self.executor, self.processes, self.log = node, executor, processes, log
+        self.level, self.levels = "", set()
+        self.facts, self.messages = {}, {}
+        self.stamps, self.references = [], []
+        node.create_subscription(
+            DiagnosticStatus, "dynamics_node/collision_state", self._word, LATCHED
+        )
+        node.create_subscription(DiagnosticArray, "/diagnostics", self._diagnosed, 10)
+        node.create_subscription(JointState, "joint_states", self._state, STATE_IN)
+        node.create_subscription(JointState, "dynamics_node/residual", self._residual, STATE_IN)
+        node.create_subscription(JointState, "controller_node/reference", self._reference, 1000)
+
+    def _word(self, message):
+        assert message.message in ("UNKNOWN", "CLEAR", "CONTACT", "COLLISION")
+        self.level = message.message
+        self.levels.add(message.message)
+
+    def _diagnosed(self, message):
+        (status,) = message.status
+        self.messages[status.name] = status.message
+        self.facts[status.name] = {item.key: item.value for item in status.values}
+
+    def _state(self, message):
+        assert np.isfinite(message.position).all() and np.isfinite(message.effort).all()
+        self.stamps.append(seconds(message.header.stamp))
+
+    def _residual(self, message):
+        assert np.isfinite(message.effort).all()
+
+    def _reference(self, message):
+        assert np.isfinite(message.effort).all()
+        self.references.append((seconds(message.header.stamp), np.array(message.effort)))
+
+    @property
+    def mode(self):
+        return self.facts.get("controller_node", {}).get("mode", "")
+
+    def until(self, condition, longest=40.0):
+        spin(self.executor, condition, longest, every=0.01)
+        said = self.log.read_text()[-2000:]
+        assert condition(), (self.level, self.mode, dict(self.messages), said)
+
+    def let(self, seconds_of_wall):
+        spin(self.executor, lambda: False, seconds_of_wall, every=0.01)
+
+    def call(self, service):
+        client = self.node.create_client(Trigger, service)
+        self.until(client.service_is_ready)
+        future = client.call_async(Trigger.Request())
+        self.until(future.done)
+        return future.result()
+
+    def moves(self):
+        """Until all is well and the arm on its way; an operator clears whatever is latched."""
+        for which, process in enumerate(self.processes):
+            if process.poll() is not None:
+                self.restart(which)
+        asked = [0.0]
+
+        def well():
+            if self.mode == "SAFE_HOLD" and time.monotonic() - asked[0] > 1.0:
+                asked[0] = time.monotonic()
+                client.call_async(Trigger.Request())
+            return self.level == "CLEAR" and self.mode == "TRACKING"
+
+        client = self.node.create_client(Trigger, "controller_node/clear")
+        self.until(client.service_is_ready)
+        self.forget()
+        self.until(well)
+        self.forget()
+
+    def forget(self):
+        """Only what comes from now on counts."""
+        self.level = ""
+        for kept in (self.facts, self.messages, self.levels, self.stamps, self.references):
+            kept.clear()
+
+    def says(self, node, text):
+        """Until a node's diagnostics say this."""
+        self.until(lambda: text in self.messages.get(node, ""))
+
+    def restart(self, which):
+        """Start a process that has ended once more."""
+        with self.log.open("a") as said:
+            arguments = self.processes[which].args
+            self.processes[which] = subprocess.Popen(arguments, stdout=said, stderr=said)
+
+    def kill(self, which):
+        self.processes[which].kill()
+        self.processes[which].wait()
+
+    def signal(self, which, number):
+        os.kill(self.processes[which].pid, number)
+
+
+@contextmanager
+def arm_in_motion(log, composed=False, **changes):
+    """Three processes, or one, with the arm going round; an onlooker beside."""
+    overrides = {node: {**PATIENT.get(node, {}), **changes.get(node, {})} for node in NODES}
+    demo = Demo(PARAMS, 0.0, composed, log=log, overrides=overrides)
+    before = os.environ.get("ROS_DOMAIN_ID")
+    os.environ["ROS_DOMAIN_ID"] = str(own_domain())
+    try:
+        with running(demo) as processes, terminal.looking() as (node, executor):
+            look = Look(node, executor, processes, log)
+            look.moves()
+            yield look
+    finally:
+        if before is None:
+            os.environ.pop("ROS_DOMAIN_ID")
+        else:
+            os.environ["ROS_DOMAIN_ID"] = before
+    assert "Traceback" not in log.read_text()
+
+
+def memory_of(process):
+    """[bytes], resident."""
+    pages = int(Path(f"/proc/{process.pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def ends_by(look, which, number):
+    """A signal in motion: the torque goes down no faster than it may, exit 0, no traceback."""
+    look.until(lambda: len(look.references) > 50)
+    look.signal(which, number)
+    look.until(lambda: look.processes[which].poll() is not None)
+    look.let(0.2)
+    assert look.processes[which].returncode == 0
+    assert "Traceback" not in look.log.read_text()
+    t, tau = (np.array(x) for x in zip(*look.references, strict=True))
+    assert np.abs(tau[0]).max() > 5.0  # it had something to carry
+    np.testing.assert_allclose(tau[-1], 0.0, atol=2.5)  # the onlooker may miss the last step
+    # What it missed before counts with its time
+    steps = np.abs(np.diff(tau, axis=0)).max(axis=1)
+    assert (steps <= 1000.0 * np.maximum(np.diff(t), 2.0 / RATE) + 1e-6).all()

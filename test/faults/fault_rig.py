@@ -1,0 +1,356 @@
+"""Plant, detector and controller as real nodes on a bench, with hands on every wire between them.
+
+Nothing is spun and nothing waits: time is the rig's own and moves on with `step`. Whatever the
+nodes say is looked at when they say it: finite, within the limits, and never CLEAR on bad data.
+"""
+
+import os
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
+rclpy = pytest.importorskip("rclpy", reason="ROS 2 is not installed: pip install '.[ros]'")
+
+from rclpy.parameter import Parameter  # noqa: E402
+from rclpy.signals import SignalHandlerOptions  # noqa: E402
+from sensor_msgs.msg import JointState  # noqa: E402
+from source_tree import own_domain  # noqa: E402
+from std_msgs.msg import Float64MultiArray  # noqa: E402
+from std_srvs.srv import Trigger  # noqa: E402
+
+from robodyn_ros.control.arm_controller import FOLLOWING, Mode  # noqa: E402
+from robodyn_ros.nodes.controller_node import ControllerNode  # noqa: E402
+from robodyn_ros.nodes.dynamics_node import DynamicsNode  # noqa: E402
+from robodyn_ros.nodes.runtime import seconds, set_stamp  # noqa: E402
+from robodyn_ros.nodes.simulator_node import SimulatorNode  # noqa: E402
+
+START = [0.0, -0.6, 0.3, 1.2, 0.4, -0.7, 0.5]
+FIELDS = ("position", "velocity", "effort")
+LEVELS = ("UNKNOWN", "CLEAR", "CONTACT", "COLLISION")
+LOOK = 0.01  # [s], how often the watchdogs look
+UNKNOWN_AFTER = 3  # bad messages in a row
+SAFE_AFTER = 0.025  # [s]: 20 ms, and the two periods before and after them
+NORMAL_AFTER = 1.0  # [s]
+
+
+class Recorder:
+    """A logger that only remembers: (time [s], text)."""
+
+    def __init__(self, rig):
+        self.rig, self.warnings = rig, []
+
+    def warning(self, text):
+        self.warnings.append((self.rig.wall, text))
+
+    def info(self, text):
+        pass
+
+    error = warning
+
+
+class Rig:
+    """The three nodes. `states` and `commands`, if set, turn each message into those that arrive.
+
+    bad: how many messages in a row, up to now, the test itself has made bad.
+    """
+
+    def __init__(self, rate=500.0, robot="lwr_iii", urdf="", **parameters):
+        self.dt, self.now, self.wall, self.bad = 1.0 / rate, 1000.0, 0.0, 0
+        given = {"robot.name": "" if urdf else robot, "robot.urdf": urdf, "rate": rate}
+        given |= {"plant.start": START, "motion": "demo"}
+        given |= {name.replace("__", "."): value for name, value in parameters.items()}
+        arguments = [x for name, value in given.items() for x in ("-p", f"{name}:={_text(value)}")]
+        rclpy.init(
+            args=["--ros-args", "--log-level", "fatal", *arguments],
+            domain_id=own_domain(),
+            signal_handler_options=SignalHandlerOptions.NO,
+        )
+        self.states = self.commands = None
+        self.deaf = False  # whether joint states are lost on their way
+        self.mute = False  # whether the detector's words are
+        self.forget()
+        self.plant_node = self._adopt(SimulatorNode())
+        self.plant_node._restart()
+        self.detector, self.controller = self._adopt(DynamicsNode()), None
+        self.controller = self._adopt(ControllerNode())
+        self.model = self.controller.robot
+        self._listen()
+
+    def forget(self):
+        """Begin new records."""
+        self.residuals, self.torques, self.words, self.modes = [], [], [], []
+        self.tau, self.given_at = None, None
+
+    def close(self):
+        for node in (self.plant_node, self.detector, self.controller):
+            node.destroy_node()
+        rclpy.try_shutdown()
+
+    def _adopt(self, node):
+        """Let a node live in the rig's time, and hear what it has to say."""
+        node.now, node.wall = lambda: self.now, lambda: self.wall
+        node.log, node.diagnosed = Recorder(self), []
+        node.get_logger = lambda: node.log
+        node._diagnostics = _Ear(lambda array: node.diagnosed.append(array.status[0].message))
+        return node
+
+    def _listen(self):
+        plant, detector, controller = self.plant_node, self.detector, self.controller
+        plant.to_states.near = [self._measured]
+        controller.to_command.near = [self._commanded]
+        controller.to_reference.near = [self._referred]
+        detector.to_residual.near = [self._residual]
+        detector.to_wrench.near = [self._wrench]
+        detector.to_state.near = [self._word]
+        detector.to_flag.near = [lambda flag: None]
+
+    def replace_detector(self):
+        """Kill the detector; a new one takes its place."""
+        self.detector.destroy_node()
+        self.detector = self._adopt(DynamicsNode())
+        self._listen()
+
+    def replace_controller(self):
+        """Kill the controller; a new one takes its place, and hears the latched word."""
+        self.controller.destroy_node()
+        self.controller = self._adopt(ControllerNode())
+        self.tau = None
+        self._listen()
+        if self.words:
+            self.controller._touched(self.words[-1][2])
+
+    # the wires
+
+    def _measured(self, message):
+        if self.deaf:
+            return
+        arriving = [message] if self.states is None else self.states(copied(message))
+        for one in arriving:
+            self.deliver(one)
+
+    def deliver(self, message):
+        """A joint state reaches detector and controller."""
+        self.detector._measured(message)
+        if self.bad >= UNKNOWN_AFTER:
+            assert self.level != "CLEAR", "CLEAR on bad data"
+        self.controller._measured(message)
+
+    def _commanded(self, message):
+        tau = np.array(message.data)
+        self.check_torque(tau)
+        self.torques.append((self.now, tau))
+        arriving = [message] if self.commands is None else self.commands(message)
+        for one in arriving:
+            self.obey(one)
+
+    def obey(self, message):
+        """A command reaches detector and plant."""
+        if self.detector.settings.effort == "command":
+            self.detector._commanded(message)
+        self.plant_node._command(message)
+
+    def check_torque(self, tau):
+        """Finite, within the limits, and no faster than its rate limit."""
+        assert np.isfinite(tau).all()
+        assert (np.abs(tau) <= self.model.tau_max + 1e-9).all()
+        if self.tau is not None:
+            elapsed = max(self.now - self.given_at, 0.0)
+            rate = np.array(self.controller.settings.arm.tau_rate_max)
+            step = np.abs(tau - self.tau)
+            # A controller that begins anew may take one period of its own, 2 ms at most
+            assert (step <= rate * max(elapsed, self.dt, 0.002) + 1e-6).all(), (step, elapsed)
+        self.tau, self.given_at = tau, self.now
+
+    def _referred(self, message):
+        for field in FIELDS:
+            assert np.isfinite(getattr(message, field)).all()
+
+    def _residual(self, message):
+        r = np.array(message.effort)
+        assert np.isfinite(r).all()
+        self.residuals.append((seconds(message.header.stamp), r))
+
+    def _wrench(self, message):
+        force, torque = message.wrench.force, message.wrench.torque
+        numbers = [force.x, force.y, force.z, torque.x, torque.y, torque.z]
+        assert np.isfinite(numbers).all()
+
+    def _word(self, message):
+        assert message.message in LEVELS
+        told = {item.key: item.value for item in message.values}
+        self.words.append((self.now, message.message, message, told["reason"]))
+        if not self.mute:
+            self.controller._touched(message)
+
+    # time
+
+    def step(self, dt=None):
+        """One period of the plant, and what follows from it."""
+        self.pass_time(dt or self.dt)
+        for _ in range(round((dt or self.dt) / self.plant_node.dt)):
+            self.plant_node._step()
+        self.plant_node._publish()
+        self.modes.append((self.now, self.mode))
+
+    def pass_time(self, dt):
+        """Nothing comes for so long [s] but the looks of the watchdogs."""
+        looks, reports = int(self.wall / LOOK), int(self.wall)
+        self.wall += dt
+        self.now += dt
+        if int(self.wall / LOOK) > looks:
+            self.detector._overdue()
+            self.controller._overdue()
+        if int(self.wall) > reports:
+            for node in (self.plant_node, self.detector, self.controller):
+                node._diagnose()
+
+    def run(self, simulated, until=lambda: False, dt=None):
+        """Let so much time [s] go by, or until something is true; whether it became so."""
+        for _ in range(round(simulated / (dt or self.dt))):
+            self.step(dt)
+            if until():
+                return True
+        return False
+
+    # what is known
+
+    @property
+    def mode(self):
+        return self.controller.arm.mode
+
+    @property
+    def level(self):
+        return self.words[-1][1] if self.words else "UNKNOWN"
+
+    @property
+    def reason(self):
+        return self.words[-1][3]
+
+    @property
+    def levels(self):
+        return {word[1] for word in self.words}
+
+    def warnings(self, *nodes):
+        """All that was said, by these nodes or by all."""
+        for node in nodes or (self.plant_node, self.detector, self.controller):
+            node._diagnose()
+        nodes = nodes or (self.plant_node, self.detector, self.controller)
+        return [text for node in nodes for _, text in node.log.warnings] + [
+            text for node in nodes for text in node.diagnosed
+        ]
+
+    def normal(self):
+        """Whether everything works as it should."""
+        return self.level == "CLEAR" and self.mode in FOLLOWING
+
+    def clear(self):
+        """An operator says that all is well again."""
+        return self.controller._clear(Trigger.Request(), Trigger.Response())
+
+    def set(self, node, **values):
+        """Set parameters, dots written as __; the verdict."""
+        named = [Parameter(name.replace("__", "."), value=v) for name, v in values.items()]
+        return node.set_parameters_atomically(named)
+
+    # what must be so in every case
+
+    def begins_normally(self):
+        """Half a second of motion without a fault."""
+        self.run(0.5)
+        assert self.normal() and self.mode is Mode.TRACKING
+        for node in (self.plant_node, self.detector, self.controller):
+            node.log.warnings.clear()
+        self.begun_at = self.now
+
+    def is_normal_again(self):
+        """Within a second after the last bad input, once the safe hold is cleared."""
+        self.states = self.commands = None
+        self.bad = 0
+        begun = self.now
+        while not self.normal():
+            self.clear()
+            self.step()
+            assert self.now - begun < NORMAL_AFTER, (self.level, self.mode, self.reason)
+        assert not np.isnan(self.plant_node.plant.state.q).any()
+
+    def told(self, *texts):
+        """Log and /diagnostics say this, and nobody says the same thing twice within a second."""
+        said = self.warnings()
+        for text in texts:
+            assert any(text in one for one in said), (text, said)
+        for node in (self.plant_node, self.detector, self.controller):
+            last = {}
+            for t, text in node.log.warnings:
+                about = text.partition(":")[0]
+                assert t - last.get(about, -np.inf) >= 1.0 - 1e-6, text
+                last[about] = t
+
+    def was_safe_by(self, within=SAFE_AFTER):
+        """The controller went to a safe hold so soon [s] after the fault began, and stayed."""
+        modes = [(t - self.begun_at, mode) for t, mode in self.modes if t > self.begun_at]
+        safe = [t for t, mode in modes if mode is Mode.SAFE_HOLD]
+        assert safe, f"no safe hold: {self.mode}"
+        assert safe[0] <= within + 1e-9, safe[0]
+        assert all(mode is Mode.SAFE_HOLD for t, mode in modes if t > safe[0])
+
+
+class _Ear:
+    def __init__(self, publish):
+        self.publish = publish
+
+
+@dataclass(frozen=True)
+class Case:
+    """One row of the matrix, or a variant of it."""
+
+    row: int
+    name: str
+    required: str  # the reaction, by its letter in docs/reliability.md
+    play: object  # what happens, and must happen
+
+    def __str__(self):
+        return f"{self.row:02d} {self.name}"
+
+
+def cases(*rows):
+    """A decorator for the test that plays these cases."""
+    return pytest.mark.parametrize("case", rows, ids=str)
+
+
+def rig_of(**parameters):
+    """A rig that is closed in the end: `with rig_of() as rig`."""
+    return _Closing(parameters)
+
+
+class _Closing:
+    def __init__(self, parameters):
+        self.parameters = parameters
+
+    def __enter__(self):
+        self.rig = Rig(**self.parameters)
+        return self.rig
+
+    def __exit__(self, *_):
+        self.rig.close()
+
+
+def copied(message, t=None):
+    """A joint state of its own, with another time [s] on demand."""
+    other = JointState(name=list(message.name))
+    for field in FIELDS:
+        setattr(other, field, list(getattr(message, field)))
+    set_stamp(other.header.stamp, seconds(message.header.stamp) if t is None else t)
+    return other
+
+
+def command(tau):
+    """A command of these torques."""
+    return Float64MultiArray(data=[float(x) for x in tau])
+
+
+def _text(value):
+    if isinstance(value, str):
+        return value or '""'
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,245 @@
+"""Rows 14 to 18: commands that cannot be, that stop, or that come from two sides."""
+
+import numpy as np
+from fault_rig import SAFE_AFTER, Case, Rig, cases, command, rig_of
+from ros_harness import bench
+
+from builtin_interfaces.msg import Duration  # isort: skip
+from std_msgs.msg import Float64MultiArray  # isort: skip
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint  # isort: skip
+
+from robodyn_ros.control.arm_controller import Mode  # isort: skip
+from robodyn_ros.nodes.controller_node import ControllerNode  # isort: skip
+from robodyn_ros.nodes.simulator_node import SimulatorNode  # isort: skip
+
+
+def plant_is_fine(rig):
+    """What acts on the arm is finite and within the limits."""
+    state = rig.plant_node.plant.state
+    assert np.isfinite(state.q).all() and np.isfinite(state.tau).all()
+    assert (np.abs(state.tau) <= rig.model.tau_max + 1e-9).all()
+    return state
+
+
+def refused(bad, *says, **parameters):
+    """Every command is spoiled: none is obeyed, the plant brakes, the detector knows nothing."""
+
+    def play():
+        with rig_of(**parameters) as rig:
+            rig.begins_normally()
+            before = rig.plant_node.tau.copy()
+            moving = np.abs(rig.plant_node.plant.state.qd).max()
+            rig.commands = lambda message: [bad]
+            for _ in range(100):
+                rig.step()
+                plant_is_fine(rig)
+                np.testing.assert_array_equal(rig.plant_node.tau, before)
+            assert rig.level == "UNKNOWN"
+            assert np.abs(rig.plant_node.plant.state.qd).max() < 0.3 * moving  # braked
+            rig.told("refused a command", *says)
+            rig.is_normal_again()
+
+    return play
+
+
+def beside(bad, says):
+    """A stranger's bad commands beside the good ones change nothing."""
+
+    def logged(stranger):
+        with rig_of() as rig:
+            if stranger:
+                rig.commands = lambda message: [bad, message, bad]
+            rig.run(0.5)
+            rig.told(*([says] if stranger else []))
+            return np.array([tau for _, tau in rig.torques])
+
+    def play():
+        np.testing.assert_array_equal(logged(False), logged(True))
+
+    return play
+
+
+def no_limits():
+    """Where no limit holds it back, absurd torque makes the plant begin anew, and no more."""
+    with rig_of(robot="planar_2r", plant__start=[0.3, 0.4]) as rig:
+        rig.begins_normally()
+        rig.commands = lambda message: [command([1e9, -1e9])]
+        rig.run(0.1)
+        rig.commands = None
+        assert np.isfinite(rig.plant_node.plant.state.q).all()
+        rig.told("begins anew")
+        rig.is_normal_again()
+
+
+# row 15
+
+
+def over_the_limit():
+    with rig_of() as rig:
+        rig.begins_normally()
+        rig.commands = lambda message: [command([*message.data[:6], 1e6])]
+        for _ in range(6):
+            rig.step()
+            state = plant_is_fine(rig)
+        assert state.tau[6] == rig.model.tau_max[6]
+        np.testing.assert_array_equal(rig.detector.tau, np.clip(rig.detector.tau, -1e3, 1e3))
+        assert rig.detector.tau[6] == rig.model.tau_max[6]
+        # The observer uses what was applied: nobody touches the arm, and nobody says so
+        assert rig.levels <= {"UNKNOWN", "CLEAR"}
+        assert np.abs(rig.residuals[-1][1]).max() < 0.2
+        rig.commands = None
+        rig.is_normal_again()
+
+
+# row 16
+
+
+def commands_stop():
+    """The plant holds itself after 20 ms: damped, and its torque does not jump either way."""
+    with rig_of() as rig:
+        rig.begins_normally()
+        moving = np.abs(rig.plant_node.plant.state.qd).max()
+        rig.commands = lambda message: []
+        taus = [rig.plant_node.plant.state.tau]
+        for _ in range(150):
+            rig.step()
+            taus.append(plant_is_fine(rig).tau)
+            if rig.now - rig.begun_at > 0.02 + 2 * rig.dt:
+                assert rig.level == "UNKNOWN" and rig.plant_node.braked
+        assert np.abs(rig.plant_node.plant.state.qd).max() < 0.3 * moving
+        rig.told("no command for", "no commands: holding")
+        rig.commands = None
+        for _ in range(100):
+            rig.step()
+            taus.append(plant_is_fine(rig).tau)
+        assert np.abs(np.diff(taus, axis=0)).max() <= 1000.0 * rig.dt * (1.0 + 1e-9)
+        rig.is_normal_again()
+
+
+def states_stop(duration, safe):
+    def play():
+        with rig_of() as rig:
+            rig.begins_normally()
+            rig.deaf = True
+            rig.run(duration)
+            rig.deaf = False
+            rig.run(0.1)
+            if safe:
+                rig.was_safe_by(SAFE_AFTER + 0.01)
+                rig.told("none come any more")
+            else:
+                assert rig.mode is Mode.TRACKING
+            rig.is_normal_again()
+
+    return play
+
+
+# row 17
+
+
+def two_publishers(talks):
+    """Over the middleware: another node on the command topic."""
+    with bench(
+        SimulatorNode,
+        ControllerNode,
+        args=["-p", "robot.name:=lwr_iii", "-p", "arm.timeout:=0.5", "--log-level", "fatal"],
+    ) as there:
+        arm = there.nodes[1].arm
+        said = there.nodes[1].get_logger = Logger()
+        there.until(lambda: arm.tau.any())
+        rival = there.node.create_publisher(Float64MultiArray, "effort_controller/commands", 10)
+        if not talks:
+            there.until(lambda: said.heard("talker"))
+            there.run(0.3)
+            assert arm.mode is Mode.HOLDING  # one that is silent does no harm, or has just died
+            return
+
+        def speak():
+            rival.publish(command(7 * [0.0]))
+            return arm.mode is Mode.SAFE_HOLD
+
+        there.until(speak)
+        assert "somebody else commands the arm, too: talker" in arm.reason
+        assert said.heard("somebody else")
+        there.node.destroy_publisher(rival)
+        there.run(0.5)
+        arm.clear()
+        there.until(lambda: arm.mode is Mode.HOLDING)
+        there.run(0.3)
+        assert arm.mode is Mode.HOLDING
+
+
+class Logger:
+    """Keeps warnings; stands where `get_logger` does."""
+
+    def __init__(self):
+        self.texts = []
+
+    def __call__(self):
+        return self
+
+    def warning(self, text):
+        self.texts.append(text)
+
+    info = error = warning
+
+    def heard(self, text):
+        return any(text in one for one in self.texts)
+
+
+# row 18
+
+
+def step_of_the_target(size, seconds, taken):
+    """However soon it is wanted, the torque keeps to its rate; the rig looks at every one."""
+
+    def play():
+        with rig_of(motion="hold") as rig:
+            rig.run(0.3)
+            goal = rig.controller.arm.reference.q
+            goal[0] += size
+            _order(rig, goal, seconds)
+            rig.run(0.5)
+            plant_is_fine(rig)
+            told = rig.warnings(rig.controller)
+            refused = any("refused a trajectory" in text for text in told)
+            assert refused is not taken, told
+            rig.is_normal_again()
+
+    return play
+
+
+def _order(rig: Rig, goal, seconds):
+    point = JointTrajectoryPoint(positions=[float(x) for x in goal])
+    point.time_from_start = Duration(sec=int(seconds), nanosec=int(seconds % 1 * 1e9))
+    rig.controller._follow(JointTrajectory(joint_names=rig.model.joint_names, points=[point]))
+
+
+NAN, INF = [0.0, np.nan, *5 * [0.0]], [np.inf, *6 * [0.0]]
+TWO = {"robot": "planar_2r", "plant__start": [0.3, 0.4]}
+CASES = [
+    Case(14, "too few numbers", "R", refused(command([1.0]), "1 numbers, 7 joints")),
+    Case(14, "too many numbers", "R", refused(command(8 * [0.0]), "8 numbers, 7 joints")),
+    Case(14, "no numbers", "R", refused(command([]), "0 numbers, 7 joints")),
+    Case(14, "NaN", "R", refused(command(NAN), "torque of joint 'joint_2' is nan")),
+    Case(14, "Inf", "R", refused(command(INF), "torque of joint 'joint_1' is inf")),
+    Case(14, "1e308", "R", refused(command(7 * [1e308]), "joint 'joint_1' is 1e+308")),
+    Case(14, "NaN beside the good ones", "N", beside(command(NAN), "'joint_2' is nan")),
+    Case(14, "wrong count beside the good ones", "N", beside(command([]), "0 numbers")),
+    Case(14, "1e9 without limits", "alive", no_limits),
+    Case(15, "over the limit", "clamped", over_the_limit),
+    Case(16, "commands stop in motion", "S U", commands_stop),
+    Case(16, "states stop for 40 ms", "S", states_stop(0.04, safe=True)),
+    Case(16, "states stop for 10 ms", "none", states_stop(0.01, safe=False)),
+    Case(17, "two publishers", "reported, S", lambda: two_publishers(talks=True)),
+    Case(17, "a silent second publisher", "reported", lambda: two_publishers(talks=False)),
+    Case(18, "1 rad in 1 ms", "rate-limited", step_of_the_target(1.0, 0.001, taken=True)),
+    Case(18, "1 rad in 0.1 s", "rate-limited", step_of_the_target(-1.0, 0.1, taken=True)),
+    Case(18, "out of the limits", "R", step_of_the_target(100.0, 1.0, taken=False)),
+    Case(18, "NaN", "R", step_of_the_target(np.nan, 1.0, taken=False)),
+]
+
+
+@cases(*CASES)
+def test_commands(case):
+    case.play()

@@ -1,0 +1,76 @@
+"""Rows 29, 33 and 34 with all nodes in one real process."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from fault_processes import NODES, arm_in_motion, ends_by
+from fault_rig import Case, cases
+
+BUSY = "while True: pass"
+LATE = re.compile("periods missed|too slow")
+
+
+def simulator_reset(log):
+    """Free-running: with the arm, time goes back to its beginning."""
+    simulated = {"use_sim_time": True}
+    changes = {"simulator_node": {"free_running": True}}
+    changes |= {"controller_node": simulated, "dynamics_node": simulated}
+    with arm_in_motion(log, composed=True, **changes) as look:
+        look.until(lambda: bool(look.stamps))
+        before = look.stamps[-1]
+        assert look.call("simulator_node/reset").success
+        look.until(lambda: look.stamps[-1] < before)
+        look.until(lambda: look.level == "CLEAR" and "UNKNOWN" in look.levels)
+        assert look.levels == {"UNKNOWN", "CLEAR"}
+        look.moves()
+
+
+def both_cores_busy(log):
+    """More work than cores: overruns are counted and told, and nobody speaks of contact."""
+    changes = {node: {"rate": 2000.0} for node in NODES}
+    changes["simulator_node"] |= {"command_timeout": 1.0}
+    with arm_in_motion(log, composed=True, **changes) as look:
+        cores = os.sched_getaffinity(0)
+        burners = [subprocess.Popen([sys.executable, "-c", BUSY]) for _ in range(4)]
+        try:
+            for process in (*burners, *look.processes):
+                move(process, {min(cores)})
+            look.until(lambda: any(LATE.search(text) for text in look.messages.values()))
+            look.until(lambda: len(look.stamps) > 100)
+        finally:
+            for burner in burners:
+                burner.kill()
+                burner.wait()
+        assert look.levels <= {"UNKNOWN", "CLEAR"}
+        move(look.processes[0], cores)
+        look.moves()
+
+
+def move(process, cores):
+    """Let all threads of a process run on these cores."""
+    for thread in Path(f"/proc/{process.pid}/task").iterdir():
+        os.sched_setaffinity(int(thread.name), cores)
+
+
+def ends(number):
+    def play(log):
+        with arm_in_motion(log, composed=True) as look:
+            ends_by(look, 0, number)
+
+    return play
+
+
+CASES = [
+    Case(29, "reset, and /clock back", "Z", simulator_reset),
+    Case(33, "both cores busy", "reported", both_cores_busy),
+    Case(34, "SIGTERM, composed", "ramp", ends(signal.SIGTERM)),
+]
+
+
+@cases(*CASES)
+def test_composed(case, tmp_path):
+    case.play(tmp_path / "nodes.log")

@@ -1,0 +1,561 @@
+"""Rows 1 to 13: joint states of every bad kind reach the real nodes."""
+
+import re
+import time
+
+import numpy as np
+from fault_rig import LOOK, SAFE_AFTER, Case, cases, copied, rig_of, seconds, set_stamp
+
+import robodyn_ros as rd
+from robodyn_ros.control.arm_controller import ArmController, Mode
+
+NAMES = list(rd.robots.lwr_iii().joint_names)
+MEASURED = {"effort": "joint_states"}
+
+
+def spoiled(spoil, *says, lasts=0.2, safe=SAFE_AFTER, **parameters):
+    """Every message is spoiled for a while: dropped, UNKNOWN, a safe hold, normal again."""
+
+    def play():
+        with rig_of(**parameters) as rig:
+            rig.begins_normally()
+            taken = len(rig.residuals)
+
+            def states(message):
+                rig.bad += 1
+                return [m for m in [spoil(message)] if m is not None]
+
+            rig.states = states
+            rig.run(lasts)
+            assert len(rig.residuals) == taken
+            assert rig.level == "UNKNOWN"
+            rig.was_safe_by(safe)
+            rig.told(*says)
+            rig.is_normal_again()
+
+    return play
+
+
+def harmless(change, *says, run=0.6, exactly=True, **parameters):
+    """With the change or without, residuals and torques are the same."""
+
+    def logged(states):
+        with rig_of(**parameters) as rig:
+            rig.states = states
+            rig.run(run)
+            assert rig.normal() and rig.mode is Mode.TRACKING
+            rig.told(*(says if states else ()))
+            r, tau = (np.array([x for _, x in log]) for log in (rig.residuals, rig.torques))
+            return r, tau
+
+    def play():
+        for clean, changed in zip(logged(None), logged(change), strict=True):
+            if exactly:
+                np.testing.assert_array_equal(clean, changed)
+            else:
+                np.testing.assert_allclose(clean, changed, atol=1e-6)
+
+    return play
+
+
+def value(field, joint, number):
+    def spoil(message):
+        getattr(message, field)[joint] = number
+        return message
+
+    return spoil
+
+
+def without(field):
+    def change(message):
+        setattr(message, field, [])
+        return message
+
+    return change
+
+
+def one(change):
+    """A change as the list of messages that arrive."""
+    return lambda message: [change(message)]
+
+
+def parts(*groups):
+    """The message as several publishers would send it, each some of the joints."""
+
+    def change(message):
+        found = []
+        for group in groups:
+            part = copied(message)
+            part.name = [message.name[k] for k in group]
+            for field in ("position", "velocity", "effort"):
+                setattr(part, field, [getattr(message, field)[k] for k in group])
+            found.append(part)
+        return found
+
+    return change
+
+
+def fewer(message):
+    return parts([0, 1, 2, 3, 4, 5])(message)[0]
+
+
+def mixed(message):
+    """Another order each time, and the joints of a gripper among ours."""
+    mixed.count += 1
+    order = np.random.default_rng(mixed.count).permutation(9)
+    names = [*message.name, "finger_1", "finger_2"]
+    message.name = [names[k] for k in order]
+    for field in ("position", "velocity", "effort"):
+        values = [*getattr(message, field), np.nan, 1e308]
+        setattr(message, field, [values[k] for k in order])
+    return message
+
+
+mixed.count = 0
+
+
+def renamed(*names):
+    def spoil(message):
+        message.name = [*names, *message.name[len(names) :]]
+        return message
+
+    return spoil
+
+
+def longer(field):
+    def spoil(message):
+        setattr(message, field, [*getattr(message, field), 0.0])
+        return message
+
+    return spoil
+
+
+def gripper_beside(message):
+    """A gripper's own messages on the same topic."""
+    gripper = copied(message)
+    gripper.name, gripper.effort = ["finger_1"], []
+    gripper.position, gripper.velocity = [0.1], [0.0]
+    return [gripper, message]
+
+
+# row 1
+
+
+def numbers_at_rest():
+    """Also an arm that stands still goes to its safe hold when nobody knows where it is."""
+    with rig_of(motion="hold") as rig:
+        rig.run(0.3)
+        rig.begun_at = rig.now
+
+        def states(message):
+            rig.bad += 1
+            return [value("position", 2, np.nan)(message)]
+
+        rig.states = states
+        rig.run(0.1)
+        rig.was_safe_by()
+        rig.told("position of joint 'joint_3' is nan")
+        rig.is_normal_again()
+
+
+def one_bad_message():
+    """One alone is dropped: nothing stops, and no state is lost."""
+    with rig_of() as rig:
+        rig.begins_normally()
+        rig.states = one(value("velocity", 1, np.nan))
+        rig.step()
+        rig.states = None
+        rig.run(0.05)
+        assert rig.normal() and rig.mode is Mode.TRACKING
+        rig.told("velocity of joint 'joint_2' is nan")
+
+
+# row 2
+
+
+def no_velocity_from_the_start():
+    """Velocities are differences of positions; the first sample waits for the second."""
+    with rig_of() as rig:
+        seen = []
+        take = rig.controller.sampled
+        rig.controller.sampled = lambda sample: (seen.append(sample), take(sample))
+        rig.states = one(without("velocity"))
+        rig.run(1.0)
+        assert rig.normal() and rig.mode is Mode.TRACKING
+        assert rig.levels <= {"UNKNOWN", "CLEAR"}
+        assert seen[0].restart and not any(sample.restart for sample in seen[1:])
+        q, qd = (np.array([getattr(s, name) for s in seen]) for name in ("q", "qd"))
+        np.testing.assert_allclose(qd[1:], np.diff(q, axis=0) / rig.dt, atol=1e-6)
+        assert np.abs(qd[-1]).max() > 0.05  # never zeros
+        rig.told("differences of positions")
+
+
+def velocity_vanishes_in_motion():
+    with rig_of() as rig:
+        rig.begins_normally()
+        rig.states = one(without("velocity"))
+        rig.run(0.3)
+        assert rig.mode is Mode.TRACKING and rig.levels <= {"UNKNOWN", "CLEAR"}
+        rig.told("differences of positions")
+        rig.is_normal_again()
+
+
+# row 3
+
+
+def effort_is_missing(change, says):
+    def play():
+        with rig_of(**MEASURED) as rig:
+            rig.begins_normally()
+
+            def states(message):
+                rig.bad += 1
+                return [change(message)]
+
+            rig.states = states
+            rig.run(0.2)
+            assert rig.level == "UNKNOWN" and says in rig.reason
+            assert rig.mode is Mode.TRACKING  # who only controls needs no effort
+            rig.told(says)
+            rig.is_normal_again()
+
+    return play
+
+
+# row 7
+
+
+def stamp_zero():
+    with rig_of() as rig:
+        rig.begins_normally()
+        rig.states = lambda message: [copied(message, 0.0)]
+        rig.run(0.3)
+        assert rig.normal() and rig.mode is Mode.TRACKING
+        rig.told("the time of receipt is taken")
+
+
+def stamps_ten_seconds_back():
+    """The robot's clock was set back: nothing is taken until that is certain, then all anew."""
+    with rig_of() as rig:
+        rig.begins_normally()
+        rig.states = lambda message: [copied(message, seconds(message.header.stamp) - 10.0)]
+        rig.run(0.06)
+        assert rig.level == "UNKNOWN"
+        rig.was_safe_by()
+        rig.run(0.1)
+        rig.clear()
+        assert rig.run(1.0, rig.normal)  # with stamps that stay 10 s behind
+        rig.told("10 s behind")
+        rig.states = None
+        rig.begun_at = rig.now
+        rig.step()
+        assert rig.level == "UNKNOWN"  # and forward again: a gap of 10 s
+        rig.is_normal_again()
+
+
+def one_stamp_ten_seconds_back():
+    """A message that was held up is no reset."""
+    with rig_of() as rig:
+        rig.begins_normally()
+        rig.states = lambda message: [copied(message, seconds(message.header.stamp) - 10.0)]
+        rig.step()
+        rig.states = None
+        rig.run(0.02)
+        assert rig.normal() and rig.mode is Mode.TRACKING
+        rig.told("10 s old")
+
+
+def stamp_that_stays(back):
+    def play():
+        with rig_of() as rig:
+            rig.begins_normally()
+            t = rig.residuals[-1][0] - back
+
+            def states(message):
+                rig.bad += 1
+                return [copied(message, t)]
+
+            rig.states = states
+            rig.run(0.1)
+            assert rig.level == "UNKNOWN"
+            rig.was_safe_by()
+            rig.told("stamp goes back by 0.001 s" if back else "stamp repeated")
+            rig.is_normal_again()
+
+    return play
+
+
+def ahead(message):
+    return copied(message, seconds(message.header.stamp) + 10.0)
+
+
+# row 8
+
+
+def gap(motion):
+    def play():
+        with rig_of(motion=motion) as rig:
+            rig.run(0.5)
+            rig.begun_at = rig.now
+            rig.deaf = True
+            rig.run(10.0)
+            assert rig.level == "UNKNOWN" and rig.mode is Mode.SAFE_HOLD
+            if motion == "demo":
+                rig.was_safe_by(SAFE_AFTER + LOOK)
+            rig.deaf = False
+            rig.words.clear()
+            rig.step()
+            assert rig.level == "UNKNOWN"  # the observer starts anew
+            rig.run(0.3)
+            assert rig.mode is Mode.SAFE_HOLD  # until cleared
+            rig.told("none come any more")
+            rig.is_normal_again()
+
+    return play
+
+
+# row 9
+
+
+def burst():
+    with rig_of() as rig:
+        rig.begins_normally()
+        message, taken = copied(rig.plant_node.states.message), len(rig.residuals)
+        last = seconds(message.header.stamp)
+        begun = time.process_time()
+        for k in range(1000):
+            set_stamp(message.header.stamp, last - 2.0 + 0.002 * k)
+            rig.deliver(message)
+        assert len(rig.residuals) == taken
+        assert time.process_time() - begun < 1.0  # [s]; 0.05 on a quiet machine, unchecked
+        rig.run(0.1)
+        late = rig.controller.pace.latencies[-1], rig.detector.pace.latencies[-1]
+        assert max(late) < 0.1
+        assert rig.mode is Mode.TRACKING
+        rig.told("stamp")
+        rig.is_normal_again()
+
+
+# row 10
+
+
+def frozen(joints, says):
+    def play():
+        with rig_of() as rig:
+            rig.begins_normally()
+            kept = copied(rig.plant_node.states.message)
+
+            def states(message):
+                for k in joints:
+                    message.position[k], message.velocity[k] = kept.position[k], kept.velocity[k]
+                return [message]
+
+            rig.states = states
+            rig.run(0.3)
+            rig.was_safe_by(0.1)
+            assert rig.level == "UNKNOWN"
+            rig.told(says)
+            rig.is_normal_again()
+
+    return play
+
+
+def frozen_at_rest():
+    """Readings of an arm at rest that stay so although it is told to move: the library alone."""
+    model = rd.robots.lwr_iii()
+    arm, still = ArmController(model), np.zeros(7)
+    q = np.array([0.1, 0.6, 0.0, 1.2, 0.0, 0.8, 0.0])
+    for k in range(50):
+        arm.update(0.001 * k, q, still)
+    arm.follow(rd.joint_move(q, q + 0.5, duration=0.7))
+    begun, wanted = None, 0.0
+    for k in range(50, 600):
+        tau = arm.update(0.001 * k, q, still)
+        assert np.isfinite(tau).all() and (np.abs(tau) <= model.tau_max).all()
+        wanted = np.abs(arm.reference.q - q).max()
+        if begun is None and wanted > 0.01:
+            begun = 0.001 * k
+        if arm.mode is Mode.SAFE_HOLD:
+            break
+    assert arm.mode is Mode.SAFE_HOLD and "has read the same" in arm.reason
+    assert 0.001 * k - begun < 0.1
+
+
+# row 11
+
+
+def turn_of_an_endless_joint():
+    two = {"robot": "planar_2r", "plant__start": [0.3, 0.4]}
+
+    def change(message):
+        message.position[1] -= 2.0 * np.pi
+        return [message]
+
+    switched = {"count": 0}
+
+    def now_and_then(message):
+        switched["count"] += 1
+        return change(message) if switched["count"] // 50 % 2 else [message]
+
+    harmless(now_and_then, exactly=False, **two)()
+
+
+def spike(size, messages, says):
+    """Dropped, and no collision is told."""
+
+    def play():
+        with rig_of() as rig:
+            rig.begins_normally()
+
+            def states(message):
+                message.position[0] += size
+                return [message]
+
+            rig.states = states
+            rig.run(messages * rig.dt)
+            rig.states = None
+            rig.run(0.3)
+            assert rig.levels <= {"UNKNOWN", "CLEAR"}
+            rig.told(says)
+            rig.is_normal_again()
+
+    return play
+
+
+def scattered(message):
+    """Somewhere else each time: none of these places is ever believed."""
+    scattered.random = getattr(scattered, "random", np.random.default_rng(4))
+    message.position[3] += float(scattered.random.uniform(0.5, 3.0)) * scattered.sign
+    scattered.sign = -scattered.sign
+    return message
+
+
+scattered.sign = 1.0
+
+
+# row 12
+
+
+def rate_falls(dt, loss, level=None):
+    def play():
+        with rig_of(rate=1000.0, monitor__gain=[30.0]) as rig:
+            rig.begins_normally()
+            random = np.random.default_rng(12)
+            rig.states = lambda message: [] if random.random() < loss else [message]
+            rig.words.clear()
+            rig.run(1.0, dt=dt)
+            assert rig.levels <= {"UNKNOWN", "CLEAR"}  # no false alarm
+            if level is not None:
+                assert rig.level == level and rig.mode is Mode.TRACKING
+                # The true dt: the arm is where it is to be, though samples are rare
+                assert np.abs(rig.controller.arm.error).max() < 0.02
+                assert np.abs(rig.residuals[-1][1]).max() < 0.5
+            rig.is_normal_again()
+
+    return play
+
+
+# row 13
+
+
+def effort_is_no_torque(scale, from_the_start):
+    def play():
+        with rig_of(**MEASURED) as rig:
+
+            def states(message):
+                message.effort = [scale * x for x in message.effort]
+                return [message]
+
+            if from_the_start:
+                rig.states = states
+                rig.run(0.8)
+                assert "CLEAR" not in rig.levels
+            else:
+                rig.begins_normally()
+                rig.states = states
+                rig.run(0.8)
+                assert rig.level == "UNKNOWN"
+            found = float(re.search("effort is ([-0-9.e]+) times", rig.reason).group(1))
+            assert abs(found - scale) < 0.01
+            rig.told("effort-scale fault")
+            rig.is_normal_again()
+
+    return play
+
+
+def push_is_no_scale():
+    """A push, however long, stays a collision."""
+    with rig_of(**MEASURED, arm__reaction="none") as rig:
+        rig.begins_normally()
+        rig.plant_node.plant.push("link_5", (0.0, 40.0, 40.0), duration=1.5)
+        rig.run(1.5)
+        assert rig.level == "COLLISION"
+        assert "effort" not in " ".join(word[3] for word in rig.words)
+
+
+BIG = 1e308
+EMPTY = "missing, empty or absurdly long"
+CASES = [
+    Case(1, "NaN in position", "D S", spoiled(value("position", 2, np.nan), "'joint_3' is nan")),
+    Case(1, "NaN in velocity", "D S", spoiled(value("velocity", 0, np.nan), "'joint_1' is nan")),
+    Case(1, "Inf in position", "D S", spoiled(value("position", 6, np.inf), "'joint_7' is inf")),
+    Case(1, "-Inf in velocity", "D S", spoiled(value("velocity", 3, -np.inf), "joint_4' is -inf")),
+    Case(1, "1e308 in position", "D S", spoiled(value("position", 1, BIG), "'joint_2' is 1e+308")),
+    Case(1, "1e308 in velocity", "D S", spoiled(value("velocity", 5, BIG), "'joint_6' is 1e+308")),
+    Case(1, "NaN while at rest", "D S", numbers_at_rest),
+    Case(1, "one bad message", "D", one_bad_message),
+    Case(2, "no velocity from the start", "differences", no_velocity_from_the_start),
+    Case(2, "velocity vanishes in motion", "differences", velocity_vanishes_in_motion),
+    Case(3, "effort empty, command is the source", "N", harmless(one(without("effort")))),
+    Case(3, "effort NaN, command is the source", "N", harmless(one(value("effort", 1, np.nan)))),
+    Case(3, "effort empty, but the source", "U", effort_is_missing(without("effort"), "no eff")),
+    Case(
+        3,
+        "effort NaN, but the source",
+        "U",
+        effort_is_missing(value("effort", 4, np.nan), "effort of joint 'joint_5' is nan"),
+    ),
+    Case(4, "fewer joints", "D S", spoiled(fewer, "joints joint_7 are missing")),
+    Case(4, "two publishers", "N", harmless(parts([0, 1, 2], [3, 4, 5, 6]))),
+    Case(4, "four publishers", "N", harmless(parts([6, 5], [1, 3], [0, 2], [4]))),
+    Case(5, "order that changes, joints of others", "N", harmless(one(mixed))),
+    Case(5, "a gripper's messages beside", "N", harmless(gripper_beside)),
+    Case(6, "a name twice", "D S", spoiled(renamed("joint_1", "joint_1"), "named twice")),
+    Case(6, "a name of 1 MB", "D S", spoiled(renamed("x" * 10**6), EMPTY, lasts=0.05)),
+    Case(6, "an empty name", "D S", spoiled(renamed(""), EMPTY)),
+    Case(6, "no names", "D S", spoiled(lambda m: copied(type(m)()), EMPTY)),
+    Case(6, "none of our names", "D", spoiled(renamed(*"abcdefg"), "none of our joints")),
+    Case(6, "a position too many", "D S", spoiled(longer("position"), "8 positions")),
+    Case(6, "a velocity too many", "D S", spoiled(longer("velocity"), "8 velocities")),
+    Case(6, "an effort too many", "D S", spoiled(longer("effort"), "8 efforts")),
+    Case(6, "no positions", "D S", spoiled(without("position"), "0 positions")),
+    Case(7, "stamp zero", "receipt time", stamp_zero),
+    Case(7, "stamp 1 ms back", "D", stamp_that_stays(0.001)),
+    Case(7, "stamp repeated", "D", stamp_that_stays(0.0)),
+    Case(7, "stamps 10 s back", "Z", stamps_ten_seconds_back),
+    Case(7, "one stamp 10 s back", "D", one_stamp_ten_seconds_back),
+    Case(7, "stamp 10 s ahead", "D", spoiled(ahead, "10 s in the future")),
+    Case(8, "10 s gap in motion", "S Z", gap("demo")),
+    Case(8, "10 s gap at rest", "S Z", gap("hold")),
+    Case(9, "1000 stale messages", "D", burst),
+    Case(10, "all joints frozen", "S", frozen(range(7), "reads the same")),
+    Case(10, "one joint frozen", "S", frozen([3], "'joint_4'")),
+    Case(10, "frozen at rest, told to move", "S", frozen_at_rest),
+    Case(11, "2 pi, continuous joint", "N", turn_of_an_endless_joint),
+    Case(11, "2 pi, revolute joint", "D", spike(2.0 * np.pi, 1, "'joint_1' jumped by +6.28")),
+    Case(11, "spike of 0.5 rad", "D", spike(0.5, 1, "'joint_1' jumped by +0.5")),
+    Case(11, "2 pi to stay, revolute joint", "D Z", spike(2.0 * np.pi, 50, "'joint_1' jumped")),
+    Case(11, "another place each time", "D S", spoiled(scattered, "'joint_4' jumped")),
+    Case(12, "from 1000 to 50 Hz", "true dt", rate_falls(0.02, 0.0, "CLEAR")),
+    Case(12, "30 % loss at 1000 Hz", "true dt", rate_falls(0.001, 0.3, "CLEAR")),
+    Case(12, "50 Hz and 30 % loss", "true dt", rate_falls(0.02, 0.3)),
+    Case(13, "a current from the start", "reported", effort_is_no_torque(0.1, True)),
+    Case(13, "a current from now on", "reported", effort_is_no_torque(0.1, False)),
+    Case(13, "without the gear ratio", "reported", effort_is_no_torque(0.01, True)),
+    Case(13, "a push is no scale", "none", push_is_no_scale),
+]
+
+
+@cases(*CASES)
+def test_joint_states(case):
+    case.play()

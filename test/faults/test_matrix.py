@@ -1,0 +1,31 @@
+"""Every row of the matrix has its cases, and no case stands twice."""
+
+import pytest
+import test_command_faults
+import test_composed_faults
+import test_joint_state_faults
+import test_node_faults
+import test_parameter_faults
+import test_system_faults
+import test_urdf_rows
+
+TABLES = (
+    test_joint_state_faults,
+    test_command_faults,
+    test_urdf_rows,
+    test_parameter_faults,
+    test_node_faults,
+    test_system_faults,
+    test_composed_faults,
+)
+CASES = [case for table in TABLES for case in table.CASES]
+
+
+@pytest.mark.parametrize("row", range(1, 35))
+def test_every_row_has_a_case(row):
+    assert any(case.row == row for case in CASES)
+
+
+def test_there_are_enough_cases():
+    assert len(CASES) >= 100
+    assert len({str(case) for case in CASES}) == len(CASES)

@@ -1,0 +1,238 @@
+"""Rows 28, 29, 30 and 32, where time has to be exact: deaths, clocks, contact at the start."""
+
+import os
+import sys
+import tempfile
+from contextlib import contextmanager
+
+import numpy as np
+from fault_rig import LOOK, Case, cases, rig_of
+from ros_harness import bench
+
+from diagnostic_msgs.msg import DiagnosticStatus  # isort: skip
+from rclpy.qos import QoSProfile, ReliabilityPolicy  # isort: skip
+from sensor_msgs.msg import JointState  # isort: skip
+from std_msgs.msg import Bool  # isort: skip
+from std_srvs.srv import Trigger  # isort: skip
+from trajectory_msgs.msg import JointTrajectory  # isort: skip
+
+from robodyn_ros.control.arm_controller import Mode  # isort: skip
+from robodyn_ros.nodes.controller_node import ControllerNode  # isort: skip
+from robodyn_ros.nodes.dynamics_node import DynamicsNode  # isort: skip
+from robodyn_ros.nodes.runtime import LATCHED  # isort: skip
+from robodyn_ros.nodes.simulator_node import SimulatorNode  # isort: skip
+
+ELSEWHERE = [0.5, -0.2, 0.0, 0.9, 0.0, -0.3, 0.2]
+
+# row 28
+
+
+def detector_dies():
+    with rig_of() as rig:
+        rig.begins_normally()
+        rig.mute = True
+        rig.run(0.1)
+        rig.was_safe_by(0.025)
+        rig.told("no word of the detector")
+        rig.mute = False
+        rig.replace_detector()
+        rig.is_normal_again()
+
+
+def controller_dies():
+    """The plant holds itself, the detector knows nothing, 20 ms after the last command."""
+    with rig_of() as rig:
+        rig.begins_normally()
+        rig.controller._measured = lambda message: None
+        rig.controller._overdue = lambda: None
+        rig.run(0.026)
+        assert rig.plant_node.braked and rig.level == "UNKNOWN"
+        rig.run(0.3)
+        rig.replace_controller()
+        rig.run(0.05)
+        assert rig.mode is Mode.SAFE_HOLD or np.abs(rig.plant_node.plant.state.qd).max() < 0.1
+        rig.is_normal_again()
+
+
+# row 29
+
+
+def begins_anew(change):
+    """The observer starts anew, nobody speaks of contact, and all is as it was."""
+
+    def play():
+        with rig_of() as rig:
+            rig.begins_normally()
+            rig.words.clear()
+            change(rig)
+            rig.run(0.05)
+            assert rig.level == "UNKNOWN"
+            rig.is_normal_again()
+            assert rig.levels == {"UNKNOWN", "CLEAR"}
+
+    return play
+
+
+def reset(rig):
+    rig.plant_node._reset(Trigger.Request(), Trigger.Response())
+
+
+def teleport(rig):
+    rig.plant_node.plant.reset(q=ELSEWHERE)
+    rig.plant_node.start = rig.now
+
+
+def clock_back(seconds):
+    def change(rig):
+        rig.now -= seconds
+        rig.plant_node.start -= seconds
+        rig.tau = None  # of another time
+
+    return change
+
+
+def clock_paused():
+    """Time stands still: the watchdogs do not."""
+    with rig_of() as rig:
+        rig.begins_normally()
+        commands = len(rig.torques)
+        for _ in range(300):
+            rig.wall += LOOK
+            for node in (rig.detector, rig.controller):
+                node._overdue()
+        assert rig.level == "UNKNOWN" and "stopped" in rig.reason
+        assert len(rig.torques) > commands  # it still says what it wants
+        rig.told("none come any more")
+        rig.is_normal_again()
+
+
+def clock_ten_times_as_fast():
+    with rig_of() as rig:
+        rig.begins_normally()
+        for _ in range(100):
+            rig.now += 9.0 * rig.dt
+            rig.tau = None  # rates in such a time mean nothing
+            rig.step()
+        assert rig.level == "UNKNOWN" and rig.mode is Mode.SAFE_HOLD
+        rig.told("s old")
+        rig.now = rig.plant_node.start + rig.plant_node.plant.state.t
+        rig.is_normal_again()
+
+
+# row 30
+
+
+def peers(reliability):
+    """Publishers and subscribers of either kind connect, and who comes late is told at once."""
+
+    def play():
+        qos = QoSProfile(depth=10, reliability=reliability)
+        args = ["-p", "robot.name:=lwr_iii", "-p", "effort:=joint_states", "--log-level", "fatal"]
+        with bench(SimulatorNode, DynamicsNode, args=args) as there:
+            detector = there.nodes[1]
+            there.until(lambda: detector.word is not None)
+            residuals = there.collect(JointState, "dynamics_node/residual", qos)
+            there.until(lambda: len(residuals) > 5)
+            publisher = there.node.create_publisher(JointState, "joint_states", qos)
+            there.until(lambda: publisher.get_subscription_count() == 1)
+            words = there.collect(DiagnosticStatus, "dynamics_node/collision_state", LATCHED)
+            flags = there.collect(Bool, "dynamics_node/collision", LATCHED)
+            there.until(lambda: words and flags, 1.0)
+
+    return play
+
+
+def incompatible():
+    """A best-effort publisher of trajectories cannot be heard: the node says why."""
+    args = ["-p", "robot.name:=lwr_iii", "--log-level", "info"]
+    with errors_kept() as said, bench(ControllerNode, args=args) as there:
+        qos = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
+        there.node.create_publisher(JointTrajectory, "controller_node/joint_trajectory", qos)
+        there.until(lambda: "incompatible QoS" in said() and "RELIABILITY" in said())
+
+
+@contextmanager
+def errors_kept():
+    """What the process writes to standard error, also from below Python."""
+    sys.stderr.flush()
+    before = os.dup(2)
+    with tempfile.TemporaryFile() as kept:
+        os.dup2(kept.fileno(), 2)
+        try:
+            yield lambda: os.pread(kept.fileno(), 100_000, 0).decode()
+        finally:
+            os.dup2(before, 2)
+            os.close(before)
+
+
+# row 32
+
+
+def starts_in_contact():
+    with rig_of(motion="hold") as rig:
+        rig.plant_node.plant.push("link_5", (30.0, 30.0, 0.0), duration=2.0, shape="step")
+        rig.run(0.05)
+        assert rig.levels == {"UNKNOWN"}
+        rig.run(0.5)
+        assert rig.level in ("CONTACT", "COLLISION") and "CLEAR" not in rig.levels
+        assert rig.mode is Mode.REACTING
+
+
+def collided(rig):
+    rig.begins_normally()
+    rig.plant_node.plant.push("link_5", (30.0, 30.0, 0.0), duration=0.3)
+    assert rig.run(0.3, lambda: rig.mode is Mode.REACTING)
+
+
+def detector_restarts_after_collision():
+    """The controller stays in its reaction until it is told that all is well."""
+    with rig_of() as rig:
+        collided(rig)
+        rig.replace_detector()
+        rig.words.clear()
+        rig.run(0.05)
+        assert rig.levels == {"UNKNOWN"} and rig.mode is Mode.REACTING
+        assert rig.run(1.0, lambda: rig.level == "CLEAR")
+        rig.run(0.3)
+        assert rig.mode is Mode.REACTING
+        rig.is_normal_again()
+        rig.run(1.0)  # the way back: the rig looks at every torque
+        assert rig.normal()
+
+
+def controller_restarts_after_collision():
+    """While it lasts, the latched word makes a new controller react at once."""
+    with rig_of(motion="hold") as rig:
+        rig.run(0.3)
+        rig.plant_node.plant.push("link_5", (30.0, 30.0, 0.0), duration=1.0)
+        assert rig.run(0.5, lambda: rig.level == "COLLISION")
+        rig.run(0.1)
+        rig.replace_controller()
+        rig.run(3 * rig.dt)
+        assert rig.mode is Mode.REACTING
+        rig.run(1.5)
+        assert rig.level == "CLEAR" and rig.mode is Mode.REACTING
+        rig.is_normal_again()
+
+
+CASES = [
+    Case(28, "the detector dies", "S", detector_dies),
+    Case(28, "the controller dies", "S U", controller_dies),
+    Case(29, "simulator reset", "Z", begins_anew(reset)),
+    Case(29, "teleport", "Z", begins_anew(teleport)),
+    Case(29, "clock back by 10 s", "Z", begins_anew(clock_back(10.0))),
+    Case(29, "clock back by 0.3 s", "Z", begins_anew(clock_back(0.3))),
+    Case(29, "clock paused", "U", clock_paused),
+    Case(29, "clock ten times as fast", "U S", clock_ten_times_as_fast),
+    Case(30, "reliable peers", "connects", peers(ReliabilityPolicy.RELIABLE)),
+    Case(30, "best-effort peers", "connects", peers(ReliabilityPolicy.BEST_EFFORT)),
+    Case(30, "incompatible peers", "says why", incompatible),
+    Case(32, "start inside a contact", "U", starts_in_contact),
+    Case(32, "detector restarts", "latched", detector_restarts_after_collision),
+    Case(32, "controller restarts", "latched", controller_restarts_after_collision),
+]
+
+
+@cases(*CASES)
+def test_nodes(case):
+    case.play()

@@ -1,0 +1,169 @@
+"""Plant, controller and detector on three hosts of their own: network namespaces, real DDS."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from network import network
+from ros_harness import own_domain
+from soak_processes import write_parameters
+
+from robodyn_ros.resources import share_path
+
+RATE = 200.0  # [Hz], so that three processes fit on a busy machine
+LONGEST = 60.0  # [s] for anything to happen
+BUSY = 0.3  # [s] that a busy machine may keep a process waiting
+TOUCHED = {"CONTACT", "COLLISION"}
+NODES = {"plant": "simulator_node", "controller": "controller_node", "detector": "dynamics_node"}
+SLOW = {  # what a loop with 40 ms of delay can bear
+    "arm.frequency": [5.0],
+    "arm.braking": 5.0,
+    "demo_speed": 0.1,
+    "arm.timeout": 0.5,
+}
+PUSH = {
+    "pushes.names": ["tap"],
+    "pushes.tap.at": 2.0,
+    "pushes.tap.link": "link_6",
+    "pushes.tap.force": [-20.0, -20.0, -20.0],
+    "pushes.tap.point": [0.05, -0.04, 0.0],
+}
+QUIET = {"pushes.names": [""]}
+
+
+@pytest.fixture
+def hosts():
+    try:
+        with network(*NODES) as made:
+            yield made
+    except OSError as error:
+        pytest.skip(f"no network namespaces here: {error}")
+
+
+class Host:
+    """A node's process on its host, and what it wrote."""
+
+    def __init__(self, command, environment, log):
+        self.log = log
+        with log.open("w") as out, log.with_suffix(".err").open("w") as err:
+            self.process = subprocess.Popen(command, stdout=out, stderr=err, env=environment)
+
+    @property
+    def said(self):
+        lines = self.log.read_text().splitlines(keepends=True)
+        return [json.loads(line) for line in lines if line.endswith("\n")]
+
+    def states(self, since=0.0):
+        return [line["is"] for line in self.said if line["at"] >= since]
+
+    def until(self, state, since=0.0):
+        """The line that says that it came to this."""
+        end = time.monotonic() + LONGEST
+        while time.monotonic() < end:
+            for line in self.said:
+                if line["is"] == state and line["at"] >= since:
+                    return line
+            assert self.process.poll() is None, self.log.with_suffix(".err").read_text()
+            time.sleep(0.02)
+        errors = self.log.with_suffix(".err").read_text()
+        raise AssertionError(f"never {state}: {self.states()}\n{errors}")
+
+
+@contextmanager
+def nodes_on(hosts, plant, controller):
+    """The three nodes, each on its host; stopped in the end."""
+    own = {node: {"rate": RATE} for node in NODES.values()}
+    own["simulator_node"] |= plant
+    own["controller_node"] |= controller
+    environment = {
+        **os.environ,
+        "ROS_DOMAIN_ID": str(own_domain()),
+        "ROS_AUTOMATIC_DISCOVERY_RANGE": "SUBNET",
+        "FASTDDS_BUILTIN_TRANSPORTS": "UDPv4",  # shared memory would go round the network
+    }
+    script = str(Path(__file__).with_name("reporting_node.py"))
+    with tempfile.TemporaryDirectory() as folder:
+        files = [share_path("config", "demo.yaml"), write_parameters(Path(folder, "own"), own)]
+        given = [word for path in files for word in ("--params-file", str(path))]
+        running = {}
+        try:
+            for host, node in NODES.items():
+                command = [*hosts.inside(host), sys.executable, script, node, "--ros-args", *given]
+                running[host] = Host(command, environment, Path(folder, host))
+            yield running
+        finally:
+            for host in running.values():
+                host.process.send_signal(signal.SIGTERM)
+            for host in running.values():
+                try:
+                    host.process.wait(20.0)
+                except subprocess.TimeoutExpired:
+                    host.process.kill()
+                    host.process.wait()
+                host.end = [line["why"] for line in host.said if line["is"] == "STOPPING"]
+
+
+def test_it_works_and_loss_and_jitter_are_no_collision(hosts):
+    with nodes_on(hosts, PUSH, SLOW) as at:
+        told = at["detector"].until("COLLISION")
+        given_way = at["controller"].until("REACTING", since=told["at"])
+        at["controller"].until("TRACKING", since=given_way["at"])
+        begun = time.monotonic()
+        with hosts.rough() as how:
+            time.sleep(6.0)
+        assert not TOUCHED & set(at["detector"].states(begun)), (how, at["detector"].said)
+        assert "SAFE_HOLD" not in at["controller"].states(), (how, at["controller"].said)
+        assert at["controller"].states()[-1] in ("TRACKING", "HOLDING")
+        at["detector"].until("CLEAR", since=told["at"])
+    _, missed, _, samples = at["detector"].end[0].split()
+    assert int(missed) > 0.05 * int(samples)  # the network was rough indeed
+    assert [host.process.returncode for host in at.values()] == [0, 0, 0]
+
+
+def test_a_short_timeout_makes_a_hold_of_a_real_gap_only(hosts):
+    with nodes_on(hosts, QUIET, {**SLOW, "arm.timeout": 0.02}) as at:
+        at["detector"].until("CLEAR")
+        with hosts.rough():
+            held = at["controller"].until("SAFE_HOLD")
+            assert max(held["silence"], held["gap"]) > 0.02, held
+            time.sleep(2.0)
+        assert at["controller"].states(held["at"]) == ["SAFE_HOLD"]  # until it is cleared
+        assert not TOUCHED & set(at["detector"].states())
+
+
+@pytest.mark.parametrize("lost", ["controller", "detector"])
+def test_a_cut_link_leads_to_a_safe_hold_in_time(hosts, lost):
+    timeout, heartbeat = 0.1, 0.1
+    given = {"arm.timeout": timeout, "detector_timeout": 0.5}
+    with nodes_on(hosts, QUIET, given) as at:
+        tracking = at["controller"].until("TRACKING")
+        at["detector"].until("CLEAR")
+        at["plant"].until("DRIVEN")
+        time.sleep(max(0.0, tracking["at"] + 1.0 - time.monotonic()))
+        cut = time.monotonic()
+        hosts.cut(lost)
+        held = at["controller"].until("SAFE_HOLD", since=cut)
+        if lost == "controller":
+            assert timeout < held["silence"] < 2.0 * timeout + BUSY, held
+            braked = at["plant"].until("HELD", since=cut)
+            assert 0.1 < braked["gap"] < 0.1 + 3.0 / RATE, braked  # in the plant's own time
+        else:
+            assert "no word of the detector" in held["why"]
+            assert held["at"] - cut < 0.5 + heartbeat + BUSY, held
+            blind = at["detector"].until("UNKNOWN", since=cut)
+            assert blind["silence"] < 0.06 + BUSY, blind
+        hosts.mend(lost)
+        mended = time.monotonic()
+        at["detector"].until("CLEAR", since=cut if lost == "detector" else 0.0)
+        if lost == "controller":
+            at["plant"].until("DRIVEN", since=mended)
+        time.sleep(0.5)
+        assert at["controller"].states(held["at"]) == ["SAFE_HOLD"]  # until it is cleared
+        assert not TOUCHED & set(at["detector"].states())
