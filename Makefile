@@ -10,7 +10,7 @@ READY := .venv/.ready
 need = $(if $(shell $(1) >/dev/null 2>&1 && echo yes),,$(error $(2)))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench lint clean
+.PHONY: help demo test bench fuzz soak lint clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-6s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -23,8 +23,14 @@ test: lint  ## lint, then all tests; ARGS="…" goes to pytest
 	$(BIN)/python -c "import robodyn_ros as rd; rd.warmup(rd.robots.planar_2r())"
 	OPENBLAS_NUM_THREADS=1 ROS_PYTHON_CHECK_FIELDS=1 $(BIN)/python -m pytest -n 2 $(ARGS)
 
-bench: $(READY)  ## figures and their bars; BENCH=dynamics, plants, detection, control or ros_loop
+bench: $(READY)  ## figures and their bars; BENCH= a program of benchmark/, e.g. detection, ros_loop, operations
 	$(BIN)/python benchmark/$(BENCH).py $(ARGS)
+
+fuzz: $(READY)  ## strange messages, parameters and files; ARGS="--seed 1" and how many
+	$(BIN)/python test/fuzz/long_run.py $(ARGS)
+
+soak: $(READY)  ## pushed, changed, restarted and watched for long; ARGS="--mode free --time 86400"
+	$(BIN)/python benchmark/soak.py $(ARGS)
 
 lint: $(READY)  ## ruff check, ruff format, mypy
 	$(BIN)/ruff check .

@@ -25,13 +25,14 @@ from robodyn_ros.codegen.quantities import customized
 from robodyn_ros.codegen.robot import Robot, vector
 from robodyn_ros.codegen.sweeps.forward import articulated, through_mass_matrix
 from robodyn_ros.codegen.sweeps.newton_euler import handed_down, wrenches
+from robodyn_ros.dynamics.body_columns import block_of_turns
 from robodyn_ros.dynamics.force_rate import _force_rate
 from robodyn_ros.dynamics.forward import _articulated_bodies
 from robodyn_ros.dynamics.inertia import _mass_matrix
 from robodyn_ros.dynamics.momentum import _momentum_terms
 from robodyn_ros.dynamics.ne_star import _ne_star_0001
 from robodyn_ros.dynamics.newton_euler import _newton_euler
-from robodyn_ros.dynamics.regressor import _block, _regressor
+from robodyn_ros.dynamics.regressor import _regressor
 
 console = Console()
 PI_2 = math.pi / 2.0
@@ -195,7 +196,7 @@ def generic() -> list[Figure]:
         counts = {}
         for n in SIZES:
             model = general_arm(n)
-            block = _block(model) if name == "regressor" else model.block
+            block = block_of_turns(model, True) if name == "regressor" else model.block
             states = list(np.random.default_rng(n).normal(size=(inputs, n)))
             found = count(kernel, block, states, sizes(n))
             counts[n] = found["multiplications"], found["additions"]
@@ -334,7 +335,7 @@ def figure_3(rounds: int) -> list[Figure]:
 def main() -> None:
     arguments = options(__doc__).parse_args()
     tables = {
-        "Customized models beside Khalil's tables 7.5 and 7.6: multiplications / additions": khalil,
+        "Customized models beside Khalil's: multiplications / additions": khalil,
         "Generic algorithms, counted on N revolute joints": generic,
         "Customized models of general arms with N revolute joints": general,
         "Customized models of the built-in arms": arms,

@@ -1,4 +1,4 @@
-"""Scalars with their rates: a sweep that runs on them gives its outputs and their time derivatives.
+"""Scalars with their rates: a sweep that runs on them gives its outputs and their rates.
 
 The rate is that of the component as such, in the turning frame. A product costs two more, and a
 turn by an angle x, whose sine and cosine would cost six more, only two:

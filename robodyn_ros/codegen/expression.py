@@ -14,9 +14,10 @@ Some symbols are constants of the robot. What is made of constants alone is comp
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
-FUNCTIONS = {
+FUNCTIONS: dict[str, Callable[[float], float]] = {
     "sin": math.sin,
     "cos": math.cos,
     "exp": math.exp,

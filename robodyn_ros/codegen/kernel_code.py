@@ -1,14 +1,14 @@
 """Customized kernels as files of Python, in the form in which the dynamics call their kernels.
 
 Two for each quantity. One takes a single state; its sines and cosines are made together, in the
-work space it is bound to. The other takes a batch, sixteen states abreast: every number of the
-program becomes a lane of sixteen in a flat buffer, and the compiler turns the loop over the lane
-into vector instructions. What that loop reads and what it writes are in different arrays, or it
-would not dare.
+work space it is bound to. The other takes a batch, sixteen states abreast: the compiler turns the
+loop over them into vector instructions, with all their sines and cosines beside each other in a
+flat buffer. What that loop reads and what it writes are in different arrays, or it would not dare.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from .program import NAME, Assignment, Program, written
@@ -16,6 +16,7 @@ from .quantities import Customized
 
 Place = tuple[int, int]  # which array, and which row of it
 
+ELEMENT = re.compile(r"\b([a-z_]\w*)\[(\d+)\]")
 LANE = 16
 LINE = 8  # the angles of a single state fill whole vector registers
 
@@ -25,7 +26,7 @@ import numpy as np
 from numba import njit
 
 from robodyn_ros.codegen.program import Assignment
-from robodyn_ros.codegen.sines import set_sines
+from robodyn_ros.codegen.sines import filled, set_sines
 from robodyn_ros.codegen.straight_line import straight_line
 from robodyn_ros.dynamics.vector import COMPILE
 
@@ -35,7 +36,11 @@ INPUTS = {inputs}
 OUTPUTS = {outputs}
 
 run = straight_line(
-    [Assignment(*line.split("|")) for line in STEPS.splitlines()], INPUTS, OUTPUTS
+    [Assignment(*line.split("|")) for line in STEPS.splitlines()],
+    INPUTS,
+    OUTPUTS,
+    {stride},
+    {widths},
 )
 
 
@@ -78,24 +83,26 @@ class _Kernel:
         self.room = -(-angles // LINE) * LINE if kind == "single" else angles
         self.sizes = [len(part) for part in made.outputs]
 
-    def sines(self) -> dict[str, Place]:
-        """Rows of the first array that hold sines and cosines, behind those of the angles."""
-        found = {}
+    def places(self) -> tuple[dict[str, Place], list[Place]]:
+        """Where inputs are read and outputs written: sines and cosines in the work space, behind
+        their angles; all others in the arrays that the kernel is called with.
+        """
+        inputs: dict[str, Place] = {}
         for step in self.parts.steps:
             if step.function in ("sin", "cos"):
                 row = self.room * (1 if step.function == "sin" else 2)
-                found[step.name] = 0, row + self.parts.angles.index(step.value)
-        return found
+                inputs[step.name] = 0, row + self.parts.angles.index(step.value)
+        names = self.made.quantity.inputs
+        for i, name in enumerate(names):
+            inputs |= {f"{name}[{k}]": (1 + i, k) for k in range(self.made.n)}
+        first = 1 + len(names)
+        outputs = [(first + i, k) for i, size in enumerate(self.sizes) for k in range(size)]
+        return inputs, outputs
 
-    def text(
-        self,
-        body: list[str],
-        inputs: dict[str, Place],
-        outputs: list[Place],
-        work: int,
-    ) -> str:
+    def text(self, body: list[str], work: int) -> str:
         """The whole file."""
         made = self.made
+        inputs, outputs = self.places()
         steps = [s for s in self.parts.steps if s.function not in ("sin", "cos")]
         first = "work" if self.kind == "single" else "block"
         variant = ["variant"] if self.kind == "batch" and made.name == "ne_star" else []
@@ -105,85 +112,69 @@ class _Kernel:
             title=f"{made.name}: customized kernel, {self.kind}.",
             work=work,
             steps="\n".join("|".join([s.name, s.value, s.function]) for s in steps),
-            inputs=self.sines() | inputs,
+            inputs=inputs,
             outputs=dict(zip(outputs, self.program.outputs, strict=True)),
+            stride=1 if self.kind == "single" else LANE,
+            widths=[made.n] * len(made.quantity.inputs) + self.sizes,
             signature=", ".join(kinds),
             name=f"{made.name}_{self.kind}",
             arguments=", ".join(names),
         )
         return head + "".join(f"    {line}\n" for line in body)
 
+    def arrays(self) -> str:
+        return ", ".join(["work", *self.made.quantity.inputs, *self.made.quantity.outputs])
+
 
 def single_code(made: Customized) -> str:
-    """The kernel for one state: (work space, inputs, outputs) to 0, or 1 if one is not finite.
-    Inputs and outputs are read and written where they are.
-    """
+    """The kernel for one state: (work space, inputs, outputs) to 0, or 1 if one is not finite."""
     kernel = _Kernel(made, "single")
-    names = made.quantity.inputs
-    inputs = {f"{x}[{k}]": (1 + i, k) for i, x in enumerate(names) for k in range(made.n)}
-    first = 1 + len(names)
-    outputs = [(first + i, k) for i, size in enumerate(kernel.sizes) for k in range(size)]
     body = ["bad = 0.0"]
     if kernel.room:
         body += [f"{step.name} = {step.text()}" for step in kernel.parts.towards]
         body += [f"work[{row}] = {text}" for row, text in enumerate(kernel.parts.angles)]
         body.append(f"bad += set_sines(work, {kernel.room})")
-    arrays = ", ".join(["work", *names, *made.quantity.outputs])
-    body += [f"bad += run(({arrays}), 0, 1)", "return 0 if bad == 0.0 else 1"]
-    return kernel.text(body, inputs, outputs, 3 * kernel.room)
+    body += [f"bad += run(({kernel.arrays()}), 0, 0)", "return 0 if bad == 0.0 else 1"]
+    return kernel.text(body, 3 * kernel.room)
 
 
 def batch_code(made: Customized) -> str:
     """The kernel for a batch: (block, inputs, outputs), flat, to 0 or 1."""
     kernel = _Kernel(made, "batch")
     n, names, room = made.n, made.quantity.inputs, kernel.room
-    first = {name: 3 * room + n * i for i, name in enumerate(names)}
-    rows = {f"{name}[{k}]": start + k for name, start in first.items() for k in range(n)}
-
-    def laned(text: str) -> str:
-        return NAME.sub(
-            lambda found: (
-                f"given[{LANE * rows[found[0]]} + lane]" if found[0] in rows else found[0]
-            ),
-            text,
-        )
-
     pairs = list(zip(made.quantity.outputs, kernel.sizes, strict=True))
     checks = [f"{name}.size != {n} * T" for name in names]
     checks += [f"{name}.size != {size} * T" for name, size in pairs]
-    body = [
-        f"T = {names[0]}.size // {n}",
-        f"if T == 0 or {' or '.join(checks)}:",
-        "    return 1",
-        f"given = np.zeros({LANE * (3 * room + n * len(names))})",
-        f"found = np.empty({LANE * sum(kernel.sizes)})",
+    body = [f"T = {names[0]}.size // {n}"]
+    body += [f"if T == 0 or {' or '.join(checks)}:", "    return 1"]
+    # A batch that does not fill a lane is worked on in copies that do
+    body += [f"all_{name} = {name}" for name, _ in pairs]
+    body += [f"few = T < {LANE}", "if few:", f"    T = {LANE}"]
+    body += [f"    {name} = filled({name}, {LANE * n})" for name in names]
+    body += [f"    {name} = filled({name}, {LANE * size})" for name, size in pairs]
+    body += [
+        f"work = np.zeros({LANE * 3 * room})",
         f"check = np.zeros({LANE})",
         "bad = 0.0",
-        f"last = min({LANE}, T) - 1",
         f"for t in range(0, T, {LANE}):",
-        f"    start = max(min(t, T - {LANE}), 0)  # the last lane reaches back to be full",
-        f"    for lane in range({LANE}):",
-        "        row = start + min(lane, last)",
+        f"    start = min(t, T - {LANE})  # the last lane reaches back to be full",
     ]
-    for name in names:
-        body.append(f"        for k in range({n}):")
-        place = f"given[{LANE} * ({first[name]} + k) + lane]"
-        body.append(f"            {place} = {name}[{n} * row + k]")
     if room:
         body.append(f"    for lane in range({LANE}):")
-        body += [f"        {step.name} = {laned(step.text())}" for step in kernel.parts.towards]
+        body += [f"        {s.name} = {_sampled(s.text(), n)}" for s in kernel.parts.towards]
         angles = enumerate(kernel.parts.angles)
-        body += [f"        given[{LANE * row} + lane] = {laned(text)}" for row, text in angles]
-        body.append(f"    bad += set_sines(given, {LANE * room})")
+        body += [f"        work[{LANE * r} + lane] = {_sampled(text, n)}" for r, text in angles]
+        body.append(f"    bad += set_sines(work, {LANE * room})")
     body.append(f"    for lane in range({LANE}):")
-    body.append(f"        check[lane] += run((given, found), lane, {LANE})")
-    body += [f"    for lane in range({LANE}):", "        row = start + min(lane, last)"]
-    place = 0
-    for name, size in pairs:
-        body.append(f"        for k in range({size}):")
-        body.append(f"            {name}[{size} * row + k] = found[{LANE} * ({place} + k) + lane]")
-        place += size
+    body.append(f"        check[lane] += run(({kernel.arrays()}), lane, start + lane)")
     body += [f"for lane in range({LANE}):", "    bad += check[lane]"]
+    body.append("if few:")
+    for name, _ in pairs:
+        body += [f"    for k in range(all_{name}.size):", f"        all_{name}[k] = {name}[k]"]
     body.append("return 0 if bad == 0.0 else 1")
-    inputs = {name: (0, row) for name, row in rows.items()}
-    return kernel.text(body, inputs, [(1, row) for row in range(place)], 0)
+    return kernel.text(body, 0)
+
+
+def _sampled(text: str, n: int) -> str:
+    """The same of the sample at hand."""
+    return ELEMENT.sub(rf"\1[{n} * (start + lane) + \2]", text)

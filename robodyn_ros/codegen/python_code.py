@@ -7,11 +7,11 @@ from .program import with_constants, written
 from .quantities import Customized
 from .source import about_constants, header
 
-SIGN = '''
+SIGN = """
 @njit
 def sign(x):
     return 1.0 if x > 0.0 else (-1.0 if x < 0.0 else 0.0)
-'''
+"""
 COMPILE = 'cache=True, fastmath={"contract"}, error_model="numpy"'
 
 

@@ -43,9 +43,7 @@ QUANTITIES = {
     "momentum_terms": Quantity(("q", "qd"), ("p", "ctqd", "g"), (momentum_terms,)),
     "force_rate": Quantity(("q", "qd", "qdd", "qddd"), ("tau", "tau_dot"), (force_rate,)),
     "mass_matrix": Quantity(("q",), ("M",), (mass_matrix,)),
-    "forward_dynamics": Quantity(
-        ("q", "qd", "tau"), ("qdd",), (through_mass_matrix, articulated)
-    ),
+    "forward_dynamics": Quantity(("q", "qd", "tau"), ("qdd",), (through_mass_matrix, articulated)),
     "regressor": Quantity(
         ("q", "qd", "qdd"), ("Y",), (regressor,), inertial=False, own_frames=True
     ),

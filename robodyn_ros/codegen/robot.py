@@ -30,9 +30,7 @@ ZERO = vector(0.0, 0.0, 0.0)
 
 
 def cross(a: Vector, b: Vector) -> Vector:
-    return vector(
-        a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
-    )
+    return vector(a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
 
 
 def turned(axis: int, sine: Scalar, cosine: Scalar, v: Vector) -> Vector:

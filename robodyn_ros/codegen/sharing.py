@@ -172,7 +172,8 @@ class _Network:
 
     def rebuilt(self) -> list[Expression]:
         """The outputs as expressions of a new graph that holds nothing else."""
-        new, made = Graph(), {}
+        new = Graph()
+        made: dict[int, Expression] = {}
         stack = [abs(x) for x in reversed(self.outputs)]
         while stack:
             place = stack[-1]
@@ -189,8 +190,10 @@ class _Network:
 
     def _arguments(self, place: int) -> list[Reference]:
         if place in self.terms:
-            return sorted(self.terms[place], key=abs) if self.kind[place] in "+*" else (
-                self.terms[place]
+            return (
+                sorted(self.terms[place], key=abs)
+                if self.kind[place] in "+*"
+                else (self.terms[place])
             )
         if self.graph.operation[place - 1] in ("symbol", "number"):
             return []

@@ -66,3 +66,11 @@ def set_sines(a, count):
             a[count + count + i] = math.cos(a[i])
     return 0.0 if endless == 0 else np.nan
 
+
+@inline
+def filled(a, size):
+    """`size` numbers: those of a, over and over."""
+    out = np.empty(size)
+    for i in range(size):
+        out[i] = a[i % a.size]
+    return out

@@ -19,35 +19,51 @@ from .program import Assignment
 
 double, word = ir.DoubleType(), ir.IntType(64)
 CONTRACT = ("contract",)  # a * b + c may be fused, as in all kernels
+NO_OVERFLOW = ("nsw", "nuw")
 
 
-Place = tuple[int, int]  # which array, and which row of it
+Place = tuple[int, int]  # which array, and which number of it
 
 
 def straight_line(
-    steps: Sequence[Assignment], inputs: Mapping[str, Place], outputs: Mapping[Place, str]
+    steps: Sequence[Assignment],
+    inputs: Mapping[str, Place],
+    outputs: Mapping[Place, str],
+    stride: int,
+    widths: Sequence[int],
 ) -> Any:
-    """A function (arrays, lane, stride) for compiled code. It reads its inputs from rows of the
-    arrays, writes its outputs to others, and returns 0, or NaN if one of them is not finite.
-    Element `lane` of each row; rows are `stride` apart, which must be a literal.
+    """A function (arrays, lane, sample) for compiled code. It reads its inputs from the arrays,
+    writes its outputs to them, and returns 0, or NaN if one of them is not finite.
+
+    Number k of the first array, the work space, is its element k * stride + lane; number k of
+    another is element sample * width + k.
     """
 
-    @intrinsic(prefer_literal=True)
-    def run(typing_context, arrays, lane, stride):  # type: ignore[no-untyped-def]
-        def build(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+    @intrinsic
+    def run(typing_context, arrays, lane, sample):
+        def build(context, builder, signature, arguments):
             parts = cgutils.unpack_tuple(builder, arguments[0], len(arrays))
             pointers = [context.make_array(arrays.dtype)(context, builder, x).data for x in parts]
-            line = _Builder(builder, pointers, arguments[1], stride.literal_value)
+            line = _Builder(builder, pointers, arguments[1], arguments[2], stride, widths)
             return line.run(steps, inputs, outputs)
 
-        return nb.float64(arrays, nb.int64, stride), build
+        return nb.float64(arrays, nb.int64, nb.int64), build
 
     return run
 
 
 class _Builder:
-    def __init__(self, builder: Any, arrays: list[Any], lane: Any, stride: int):
+    def __init__(
+        self,
+        builder: Any,
+        arrays: list[Any],
+        lane: Any,
+        sample: Any,
+        stride: int,
+        widths: Sequence[int],
+    ):
         self.builder, self.arrays, self.lane, self.stride = builder, arrays, lane, stride
+        self.starts = [self._by(sample, width) for width in widths]
         self.known: dict[str, Any] = {}
 
     def run(
@@ -67,10 +83,14 @@ class _Builder:
             self.builder.store(value, self._pointer(place))
         return self._multiply(ir.Constant(double, 0.0), self._total(given + values))
 
+    def _by(self, index: Any, width: int) -> Any:
+        return self.builder.mul(index, ir.Constant(word, width), flags=NO_OVERFLOW)
+
     def _pointer(self, place: Place) -> Any:
-        array, row = place
-        offset = self.builder.add(self.lane, ir.Constant(word, row * self.stride))
-        return self.builder.gep(self.arrays[array], [offset])
+        array, k = place
+        first, step = (self.starts[array - 1], k) if array else (self.lane, k * self.stride)
+        offset = self.builder.add(first, ir.Constant(word, step), flags=NO_OVERFLOW)
+        return self.builder.gep(self.arrays[array], [offset], inbounds=True)
 
     def _sum(self, text: str) -> Any:
         """A sum of products, as the programs write them: blanks around every sign but a first."""

@@ -31,7 +31,7 @@ def banner(feed: Feed) -> str:
     return (
         f'<div id="robodyn-state" data-level="{level}" data-link="{escape(word.link)}" style="'
         f"background:{COLOURS[level]};color:#fff;border-radius:10px;padding:12px 18px;"
-        'font-family:system-ui,sans-serif;margin:2px 6px 6px">'
+        'font-family:system-ui,sans-serif;margin:2px 14px 6px 6px">'
         f'<div style="font-size:34px;line-height:1.1;font-weight:800;letter-spacing:.03em">'
         f"{level}</div>"
         f'<div style="font-size:17px;line-height:1.4;min-height:1.4em">{escape(told)}</div>'
@@ -41,7 +41,9 @@ def banner(feed: Feed) -> str:
 
 
 def _latest(feed: Feed) -> str:
-    """The last touch in one line."""
+    """Who feels the touch, or the last one in one line."""
+    if feed.word.touched and feed.word.joints:
+        return "felt by " + ", ".join(feed.word.joints.split())
     if feed.touch is None:
         return "not touched yet"
     word, ago = feed.touch.word, feed.clock() - feed.touch.begun
@@ -73,7 +75,7 @@ def torque_bars(feed: Feed) -> str:
             f'</div><div style="width:44px;opacity:.6">{most}</div></div>'
         )
     return (
-        '<div style="font:12px system-ui,sans-serif;padding:0 6px 6px">'
+        '<div style="font:12px system-ui,sans-serif;padding:0 14px 6px 6px">'
         + heading("Torque against limits", "N m or N")
         + "".join(rows)
         + "</div>"
@@ -87,4 +89,24 @@ def heading(title: str, unit: str, key: str = "") -> str:
         f'<div style="flex:1">{escape(title)} <span style="font-weight:400;opacity:.6">'
         f'[{escape(unit)}]</span></div><div style="font:11px/18px system-ui,sans-serif">{key}'
         "</div></div>"
+    )
+
+
+def arrows_key() -> str:
+    """What is drawn in 3-D besides the arm."""
+    marks = (
+        ("#d92626", "estimated force"),
+        ("#12965a", "true force (simulation)"),
+        ("#7b8794", "push to come"),
+        ("#4091ff", "where the arm should be"),
+    )
+    items = (
+        f'<span style="white-space:nowrap"><span style="color:{c}">●</span> {t}</span>'
+        for c, t in marks
+    )
+    return (
+        '<div style="font:12px/1.6 system-ui,sans-serif;padding:2px 6px 10px">'
+        + heading("In the picture", "8 mm per N")
+        + " &nbsp; ".join(items)
+        + "</div>"
     )

@@ -126,4 +126,4 @@ def _key() -> str:
 
 
 def _box(inside: str) -> str:
-    return f'<div style="font:12px system-ui,sans-serif;padding:0 6px">{inside}</div>'
+    return f'<div style="font:12px system-ui,sans-serif;padding:0 14px 0 6px">{inside}</div>'

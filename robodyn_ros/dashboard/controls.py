@@ -36,6 +36,7 @@ DIRECTIONS = {
     "−z": (0, 0, -1),
 }
 ROUND, HOME, ZERO = "go round and round", "to the start posture", "to posture 0"
+ALONG = 0.3  # of the link, where it is pushed: the detector tells the force as if at the joint
 CHOICES = {name: about.choices for name, _, about in leaves(ArmSettings()) if about.choices}
 
 
@@ -130,7 +131,8 @@ class Controls:
             return
         if self._start is None:
             self._start = self.feed.q.copy()
-        self.stage.planned.show(self._planned(self.feed.q))
+        if not self.feed.word.touched:
+            self.stage.planned.show(self._planned(self.feed.q))
         if self._seen != self.feed.changes:
             self._seen = self.feed.changes
             known = self.feed.parameters.get("controller_node", {})
@@ -222,7 +224,7 @@ class Controls:
         return self.feed.q_wanted if self.feed.alive("reference") else self.feed.q
 
     def _planned(self, q: Array) -> Force:
-        """The chosen push, as a hand would: at the side of the link, half way along it."""
+        """The chosen push, as a hand would: at the side of the link, not far from its joint."""
         k = self.model.link_names.index(self.link.value)
         shape, pose = self._shapes[k], forward_kinematics(self.model, q, self.link.value)
         force = float(self.force.value) * np.array(DIRECTIONS[self.direction.value], dtype=float)
@@ -230,4 +232,4 @@ class Controls:
         side = np.cross(way, force)
         size = float(np.linalg.norm(side))
         offset = shape.radius * side / size if size > 1e-9 else np.zeros(3)
-        return Force(pose[:3, 3] + pose[:3, :3] @ (shape.end / 2.0) + offset, force)
+        return Force(pose[:3, 3] + pose[:3, :3] @ (ALONG * shape.end) + offset, force)

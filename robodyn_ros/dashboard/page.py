@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import RobodynError
 from ..model.robot import RobotModel
-from .banner import banner, torque_bars
+from .banner import arrows_key, banner, torque_bars
 from .charts import error_chart, residual_charts
 from .controls import Answers, Controls
 from .feed import Feed
@@ -111,6 +111,7 @@ class Page:
             self._residuals = gui.add_html("")
             self._error = gui.add_html("")
             self._torque = gui.add_html(torque_bars(self.feed))
+            gui.add_html(arrows_key())
         gui.main_panel.dock_right()
         gui.main_panel.set_width(330)
 

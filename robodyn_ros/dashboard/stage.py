@@ -22,6 +22,7 @@ SHELL, TRIM, DARK = (236, 239, 243), (245, 130, 32), (70, 78, 90)
 GHOST, TOUCHED, BUMPED = (64, 145, 255), (222, 38, 38), (250, 160, 20)
 ESTIMATED, TRUE, PLANNED = (222, 38, 38), (18, 150, 90), (120, 130, 145)
 LEVEL_COLOURS = {"CONTACT": BUMPED, "COLLISION": TOUCHED}
+APART = 0.015  # [m, or of a rotation matrix]: a ghost that is nearer only flickers
 LENGTH = 0.008  # [m/N], of an arrow
 LONGEST = 0.9  # [m]
 
@@ -43,31 +44,33 @@ class Stage:
             self._estimate = _Arrow(server, "/forces/estimated", ESTIMATED, 0.011)
             self._truth = _Arrow(server, "/forces/true", TRUE, 0.007)
             self.planned = _Arrow(server, "/forces/planned", PLANNED, 0.006)
-        self.show_ghost = True
-        self._ghost_seen = True
+        self._ghost_seen = np.ones(len(model.link_names), dtype=bool)
         self._scripted: tuple[int, list[Any]] = (-1, [])
 
     def draw(self, feed: Feed) -> None:
         """Everything as it is known now."""
         if feed.q is None:
             return
-        self._place(self._arm, feed.q)
-        wanted = feed.q_wanted if feed.alive("reference") and self.show_ghost else None
-        if wanted is not None:
-            self._place(self._ghost, wanted)
-        if (wanted is not None) != self._ghost_seen:
-            self._ghost_seen = wanted is not None
-            for frame in self._ghost:
-                frame.visible = self._ghost_seen
+        here = self._place(self._arm, feed.q)
+        wanted = feed.q_wanted if feed.alive("reference") else None
+        there = here if wanted is None else self._place(self._ghost, wanted)
+        away = np.abs(there - here).max(axis=(1, 2)) > APART
+        for k in np.flatnonzero(away != self._ghost_seen):
+            self._ghost[k].visible = bool(away[k])
+        self._ghost_seen = away
         self._paint(feed)
         self._estimate.show(self._estimated(feed))
         self._truth.show(self._true(feed))
+        if feed.word.touched:
+            self.planned.show(None)
 
-    def _place(self, frames: list[Any], q: Array) -> None:
+    def _place(self, frames: list[Any], q: Array) -> Array:
+        """Move the frames; their poses (N, 4, 4)."""
         poses = forward_kinematics(self.model, q)
         for frame, pose in zip(frames, poses, strict=True):
             frame.position = pose[:3, 3]
             frame.wxyz = vtf.SO3.from_matrix(pose[:3, :3]).wxyz
+        return poses
 
     def _paint(self, feed: Feed) -> None:
         """The touched link in the level's colour, all others in their own."""
@@ -152,7 +155,7 @@ class Stage:
         scene.configure_environment_map(None)
         scene.configure_default_lights(False)
         scene.add_light_hemisphere(
-            "/light/sky", sky_color=(255, 255, 255), ground_color=(150, 160, 175), intensity=1.6
+            "/light/sky", sky_color=(255, 255, 255), ground_color=(214, 217, 222), intensity=1.5
         )
         lights = {"sun": ((2.0, -3.0, 4.0), 1.7), "rim": ((-3.0, 2.0, 2.0), 0.6)}
         for name, (place, strength) in lights.items():
@@ -171,7 +174,7 @@ class Stage:
         )
         camera, target = self.server.initial_camera, middle(self.model, q)
         camera.look_at = tuple(target)
-        camera.position = tuple(target + size * np.array([1.0, -0.95, 0.38]))
+        camera.position = tuple(target + size * np.array([0.92, -0.82, 0.34]))
 
 
 class _Arrow:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import types
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import cache
 from typing import Any, NoReturn
 
@@ -19,6 +20,7 @@ import numpy.typing as npt
 from numba import njit
 
 from ..errors import ArgumentError
+from ..model import block as at
 from ..model.block import aligned_copy
 from ..model.robot import RobotModel
 from .native import bind
@@ -138,9 +140,17 @@ def evaluate(
     states = {name: states_of(model, name, value) for name, value in arguments.items()}
     batch = any(array.ndim == 2 for array in states.values())
     T = _common_length(states)
+    if T > 1:
+        weightless = not block[int(at.GRAVITY) : int(at.GRAVITY) + 3].any()
+        own: dict[Any, Any] = model.bound
+        with suppress(KeyError):  # a customized model has kernels of its own: see codegen
+            kernel = own[kernel, constants, weightless]
     whole = (x if x.ndim == 2 else np.tile(x, (T, 1)) for x in states.values())
     inputs = [np.require(x, requirements=["C", "W"]) for x in whole]  # copies only if it must
-    outputs = [np.empty((T, *shape)) for shape in shapes]
+    if len(set(shapes)) == 1:  # from one piece of memory, which comes faster than several
+        outputs = list(np.empty((len(shapes), T, *shapes[0])))
+    else:
+        outputs = [np.empty((T, *shape)) for shape in shapes]
 
     def run(call: Kernel, rows: slice) -> int:
         if rows.start == rows.stop:

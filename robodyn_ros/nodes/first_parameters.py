@@ -63,11 +63,12 @@ def first_parameters(model: RobotModel, robot: RobotSettings) -> Parameters:
     which = {f"robot.{name}": value for name, value, _ in leaves(robot) if value}
     return {
         "simulator_node": which
-        | {"plant.start": _numbers(start)}
+        | {"command_timeout": 0.1, "plant.start": _numbers(start)}
         | scripted(_pushes(model, start, collision)),
         "controller_node": which
         | {
             "motion": "demo",
+            "detector_timeout": 0.5,
             "arm.reaction": "reflex",
             "arm.reflex_gain": [1.0],
             "arm.damping": 5.0,

@@ -49,9 +49,11 @@ def test_push_see_and_tune(arm, tmp_path):
         window(url, 820, 900) as (page, outside),
     ):
         page.wait_for_function("window.states.at(-1) === 'CLEAR'", timeout=LONGEST)
-        force = row(page, "force [N]").locator("input[type=text]").last
-        force.fill("40", timeout=LONGEST)
-        force.press("Enter")
+        # The push lasts: a browser that is held up must not miss it
+        for label, number in (("force [N]", "40"), ("duration [s]", "1.5")):
+            field = row(page, label).locator("input[type=text]").last
+            field.fill(number, timeout=LONGEST)
+            field.press("Enter")
         assert row(page, "link").locator("input").first.input_value() == "link_5"
         page.evaluate("window.states.length = 0")
         page.get_by_role("button", name="Push", exact=True).click(timeout=LONGEST)
@@ -59,7 +61,7 @@ def test_push_see_and_tune(arm, tmp_path):
         page.wait_for_function("window.states.at(-1) === 'CLEAR'", timeout=LONGEST)
         told = page.locator("#robodyn-state").inner_text()
         newton = re.search(r"last: COLLISION on link_5, (\d+) N", told)
-        assert newton and 20 < int(newton[1]) < 60, told
+        assert newton and 15 < int(newton[1]) < 100, told
 
         before = gain()
         thumb = page.get_by_role("slider").and_(page.locator("[aria-valuemax='300']"))

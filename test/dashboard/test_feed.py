@@ -112,7 +112,8 @@ def test_the_push_that_acts_is_found(feed):
 def test_what_nobody_knows_is_not_told_as_truth(feed):
     known = KnownPush("link_5", np.array([0.0, -40.0, 0.0]), np.zeros(3))
     other = KnownPush("link_7", np.array([30.0, 0.0, 10.0]), np.array([0.1, 0.0, 0.0]))
-    assert true_force(feed.model, Q, torque(feed.model, other), [known]) is None
+    for share in (1.0, -1.0):
+        assert true_force(feed.model, Q, torque(feed.model, other, share), [known]) is None
     assert true_force(feed.model, Q, np.zeros(7), [known]) is None
     assert true_force(feed.model, Q, -torque(feed.model, known), [known]) is None
 

@@ -77,7 +77,10 @@ def test_the_new_bag_has_all_of_the_old_and_the_results(bag, tmp_path):
         np.testing.assert_array_equal(r.effort, answer.watched.r)
         np.testing.assert_allclose(r.t, answer.run.start + answer.run.t, atol=1e-6)
         flags = [m.data for _, m in new.decoded("/dynamics_node/collision")]
-        assert flags[0] is False and flags.count(True) >= len(TOUCHES)
+        levels = answer.watched.level
+        turns = np.concatenate([[0], np.flatnonzero(np.diff(levels)) + 1])
+        assert flags == [bool(level >= 2) for level in levels[turns]]
+        assert {2, 3} <= set(levels[turns].tolist())  # contact as well as collision
         words = [m.message for _, m in new.decoded("/dynamics_node/collision_state")]
         assert words[0] == "UNKNOWN" and {"CLEAR", "COLLISION"} <= set(words)
     # Again: what is there stays, and topics that are there get company

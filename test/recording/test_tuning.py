@@ -51,6 +51,13 @@ def test_quiet_at_scale_one_and_every_touch_found(touched):
     assert found.level[~about].max() == 1 and found.level[about].max() == 3
 
 
+def test_a_shape_from_few_samples_is_quiet_on_all(touched, monkeypatch):
+    answer, _ = touched
+    monkeypatch.setattr("robodyn_ros.recording.tuning.BUCKETS", 10)
+    tuning = tune(answer.run, answer.watched, answer.spans)
+    assert tuning.alarms[SCALES >= 1.0].max() == 0.0
+
+
 def test_rates_order_the_scales(touched):
     _, tuning = touched
     scales = [tuning.scale(rate) for rate in RATES]

@@ -16,7 +16,6 @@ from .inertia import matrix
 from .newton_euler import euler, rate_matrix, torques
 
 
-
 def through_mass_matrix(robot: Robot) -> list[list[Expression]]:
     """qdd of q, qd and tau: M = L^T D L from the tips on, which leaves zeros where M has them."""
     n = robot.n
@@ -81,8 +80,8 @@ def articulated(robot: Robot) -> list[list[Expression]]:
         f = body.to_parent(f)
         n = body.to_parent(n) + cross(body.place, f)
         bias[p] = bias[p][0] + n, bias[p][1] + f  # (7.75)
-        shifted = _shifted(*(body.matrix_to_parent(X) for X in (A, B, D)), body.place)
-        inertia[p] = tuple(X + Y for X, Y in zip(inertia[p], shifted, strict=True))  # (7.74)
+        A, B, D = (body.matrix_to_parent(X) for X in (A, B, D))
+        inertia[p] = _shifted(inertia[p], A, B, D, body.place)  # (7.74)
 
     wd: list[Vector] = []
     a: list[Vector] = []
@@ -119,21 +118,21 @@ def _given_way(
     return left[:3, :3], left[:3, 3:], left[3:, 3:]
 
 
-def _shifted(A: Vector, B: Vector, D: Vector, r: Vector) -> tuple[Vector, Vector, Vector]:
-    """An articulated inertia whose reference point moves by -r."""
+def _shifted(
+    own: tuple[Vector, Vector, Vector], A: Vector, B: Vector, D: Vector, r: Vector
+) -> tuple[Vector, Vector, Vector]:
+    """An inertia of a body's own, and one at r from its origin."""
     B_new = B + np.column_stack([cross(r, D[:, k]) for k in range(3)])
     grown = np.array([cross(r, B[k]) for k in range(3)], dtype=object)
     A_new = A + grown + np.column_stack([cross(r, B_new[k]) for k in range(3)])
     for i in range(3):
         for j in range(i):
             A_new[i, j] = A_new[j, i]
-    return A_new, B_new, D
+    return own[0] + A_new, own[1] + B_new, own[2] + D
 
 
 def _skew(v: Vector) -> Vector:
-    return np.array(
-        [[0.0, -v[2], v[1]], [v[2], 0.0, -v[0]], [-v[1], v[0], 0.0]], dtype=object
-    )
+    return np.array([[0.0, -v[2], v[1]], [v[2], 0.0, -v[0]], [-v[1], v[0], 0.0]], dtype=object)
 
 
 def _is_zero(x: Scalar) -> bool:
