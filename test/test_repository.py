@@ -16,6 +16,7 @@ LAYERS = [
     {"dynamics"},
     {"trajectory", "control", "detection", "identification", "simulation", "codegen"},
     {"nodes", "dashboard", "recording", "tour"},
+    {"commands"},
     {"cli"},
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}

@@ -14,8 +14,10 @@ from ..model.load import load_robot
 from ..resources import share_path
 from .demo import NODES, Demo, Onlooker, parse_push, watch
 from .demo_view import events_table, live, plot, verdict
+from .first_parameters import first_parameters, robot_settings
 from .page_process import page_process
 
+LIKE_THE_DEMO = ("lwr_iii", "kuka_lwr4")  # arms for which config/demo.yaml is right
 FIRST, EVERY = 3.0, 5.0  # [s], when pushes that are given by hand happen
 
 
@@ -36,7 +38,7 @@ def show(
 
     At a terminal and with the live page, the arm goes on in the end, for the user to push.
     """
-    overrides = overridden(robot, urdf, plant, pushes)
+    overrides = overridden(robot, urdf, plant, pushes, guess=params is None)
     demo = Demo(
         params or share_path("config", "demo.yaml"),
         duration,
@@ -87,14 +89,21 @@ def conclude(onlooker: Onlooker, picture: Path, console: Console) -> None:
     console.print(f"[{'green' if ok else 'red'}]{text}[/]")
 
 
-def overridden(robot: str, urdf: str, plant: str, pushes: list[str]) -> dict[str, Any]:
-    """Parameters that the options change, node by node."""
+def overridden(
+    robot: str, urdf: str, plant: str, pushes: list[str], guess: bool
+) -> dict[str, Any]:
+    """Parameters that the options change, node by node.
+
+    guess: all that depends on the arm, where it is another than that of config/demo.yaml.
+    """
     own: dict[str, Any] = {node: {} for node in NODES}
-    for node in NODES:
-        if urdf:
-            own[node] |= {"robot.name": "", "robot.urdf": str(Path(urdf).resolve())}
-        elif robot:
-            own[node] |= {"robot.name": robot}
+    if urdf or robot:
+        settings = robot_settings(urdf or robot, "", "", [])
+        other = guess and settings.name not in LIKE_THE_DEMO
+        first = first_parameters(settings.load(""), settings) if other else {}
+        for node in NODES:
+            own[node] |= first.get(node, {})
+            own[node] |= {"robot.name": settings.name, "robot.urdf": settings.urdf}
     if plant:
         own["simulator_node"]["plant.kind"] = plant
     if pushes:

@@ -1,0 +1,188 @@
+"""Take the pictures of the live page again: the real page, in a real browser, of a real push.
+
+python docs/page_pictures.py [FOLDER]
+
+Without a graphics card Chromium takes long for a picture. So that this does not show, the arm, its
+controller and its detector run here in simulated time, and wait for each picture to be taken.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "test" / "dashboard"))
+
+from browser import window
+
+import robodyn_ros as rd
+from robodyn_ros.control.arm_controller import ArmController, Mode
+from robodyn_ros.control.arm_settings import ArmSettings
+from robodyn_ros.dashboard.feed import Feed
+from robodyn_ros.dashboard.page import Page
+from robodyn_ros.dashboard.visuals import Visuals
+from robodyn_ros.detection.detector import Level
+from robodyn_ros.detection.monitor import ContactMonitor, MonitorSettings, ThresholdSettings
+from robodyn_ros.nodes.rounds import Rounds
+from robodyn_ros.settings import leaves
+
+STEP = 0.002  # [s]
+FRAME = 0.125  # [s] of simulated time between two pictures
+SPAN = 10.0  # [s] of the animation
+SIZE = (864, 540)  # of the animation
+COLOURS = 256
+START = [0.0, -0.6, 0.3, 1.2, 0.4, -0.7, 0.5]  # [rad]
+DETECTOR = MonitorSettings(  # as in config/demo.yaml
+    contact=ThresholdSettings(base=(2.5, 2.5, 1.0, 1.0, 0.6, 1.0, 0.5)),
+    collision=ThresholdSettings(base=(5.0, 5.0, 2.0, 2.0, 1.2, 2.0, 1.0)),
+)
+ARM = ArmSettings(reaction="reflex", reflex_gain=(1.0,), damping=5.0, resume_after=0.5)
+
+
+class Arm:
+    """Plant, controller and detector, and a page that looks on and pushes."""
+
+    def __init__(self, port: int) -> None:
+        self.model = rd.robots.lwr_iii()
+        self.plant = rd.RigidPlant(self.model, START, friction=False)
+        self.controller = ArmController(self.model, ARM)
+        self.monitor = ContactMonitor(self.model, DETECTOR)
+        self.rounds = Rounds(self.model, np.array(START), 0.2)
+        self.feed = Feed(self.model, clock=lambda: self.plant.state.t)
+        for node, prefix, values in (
+            ("dynamics_node", "monitor", DETECTOR),
+            ("controller_node", "arm", ARM),
+        ):
+            told = {f"{prefix}.{name}": value for name, value, _ in leaves(values)}
+            self.feed.take_parameters(node, told, whole=True)
+        self.duration = 0.3
+        self.step()
+        self.page = Page(self.feed, Visuals([], []), self, port)
+        self.mark = self.page.server.gui.add_html("")
+        self.frames = 0
+
+    def set(self, node, values, answer) -> None:
+        """Only how long a push lasts."""
+        self.duration = values["push_duration"]
+        answer(True, "")
+
+    def push(self, link, force, torque, answer) -> None:
+        """Push the plant, and let the page hear it as it would by topic."""
+        self.feed.take_push(link, force, torque)
+        self.plant.push(link, force, torque=torque, axes="link", duration=self.duration)
+        answer(True, "")
+
+    def step(self) -> None:
+        """One sample of everything."""
+        state, names = self.plant.state, self.model.joint_names
+        report = self.monitor.update(state.t, state.q, state.qd, state.tau)
+        told = report.state
+        self.controller.contact(told.level is Level.COLLISION, report.r)
+        tau = self.controller.update(state.t, state.q, state.qd)
+        if self.controller.mode is Mode.HOLDING:
+            self.controller.follow(self.rounds.next(self.controller.reference.q))
+        feed, wanted = self.feed, self.controller.reference
+        feed.take_state(state.t, names, state.q, state.tau)
+        feed.take_reference(state.t, names, wanted.q, wanted.qd)
+        feed.take_residual(state.t, names, report.r)
+        feed.take_truth(names, state.tau_ext)
+        feed.take_force(report.link, report.wrench[:3])
+        force = float(np.linalg.norm(report.wrench[:3]))
+        reason = told.reason if told.level is Level.UNKNOWN else ""
+        feed.take_word(told.level.name, told.link or "", force, " ".join(told.joints), reason)
+        feed.mode = self.controller.mode.name
+        self.plant.step(tau, STEP)
+
+    def run(self, seconds: float) -> None:
+        for _ in range(round(seconds / STEP)):
+            self.step()
+
+    def show(self, browser) -> None:
+        """Draw, and wait until the browser has drawn it, too."""
+        self.frames += 1
+        for _ in range(3):  # charts are drawn every third time
+            self.page.draw()
+        self.mark.content = f'<div id="frame" data-number="{self.frames}"></div>'
+        browser.wait_for_function(
+            f"document.getElementById('frame')?.dataset.number === '{self.frames}'",
+            timeout=120_000,
+        )
+        browser.evaluate("() => new Promise(r => requestAnimationFrame(() => setTimeout(r, 60)))")
+
+    def picture(self, browser) -> Image.Image:
+        self.show(browser)
+        return Image.open(io.BytesIO(browser.screenshot(timeout=120_000))).convert("RGB")
+
+    def press(self, browser) -> None:
+        browser.get_by_role("button", name="Push", exact=True).click(timeout=120_000)
+        while self.page._wishes.empty():
+            time.sleep(0.05)
+
+
+def tidy(arm: Arm, browser) -> None:
+    """Let the charts fill, and take away what viser says about the missing graphics card."""
+    arm.run(12.0)
+    arm.show(browser)
+    time.sleep(2.0)
+    for close in browser.locator(".mantine-Notification-closeButton").all():
+        close.click(timeout=120_000)
+
+
+def still(arm: Arm, folder: Path) -> None:
+    """The page amid a push."""
+    arm.page.parts[0].duration.value = 0.5
+    with window(arm.page.url, 1600, 1000) as (browser, _):
+        tidy(arm, browser)
+        for seconds in (9.0, 0.3):  # one that is over, one that is not
+            arm.press(browser)
+            arm.show(browser)
+            arm.run(seconds)
+        path = folder / "dashboard.png"
+        image = arm.picture(browser)
+    image.quantize(255, dither=Image.Dither.NONE).save(path, optimize=True)
+    print(path)
+
+
+def animation(arm: Arm, folder: Path) -> None:
+    """Ten seconds with a push in them."""
+    arm.page.parts[0].duration.value = 0.8
+    images = []
+    with window(arm.page.url, 1280, 800) as (browser, _):
+        tidy(arm, browser)
+        for k in range(round(SPAN / FRAME)):
+            if k == 20:
+                arm.press(browser)
+            picture = arm.picture(browser)
+            images.append(picture.resize(SIZE, Image.Resampling.LANCZOS))
+            arm.run(FRAME)
+    both = Image.new("RGB", (SIZE[0], 2 * SIZE[1]))  # colours of both states
+    both.paste(images[10], (0, 0))
+    both.paste(images[22], (0, SIZE[1]))
+    palette = both.quantize(COLOURS, Image.Quantize.MAXCOVERAGE)
+    frames = [image.quantize(palette=palette, dither=Image.Dither.NONE) for image in images]
+    shown = [120 if k % 2 else 130 for k in range(len(frames))]  # [ms], in whole hundredths
+    path = folder / "push.gif"
+    frames[0].save(
+        path, save_all=True, append_images=frames[1:], duration=shown, loop=0, optimize=True
+    )
+    print(path)
+
+
+def main() -> None:
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent / "images"
+    folder.mkdir(parents=True, exist_ok=True)
+    arm = Arm(8300)
+    try:
+        still(arm, folder)
+        animation(arm, folder)
+    finally:
+        arm.page.close()
+
+
+if __name__ == "__main__":
+    main()
