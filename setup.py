@@ -26,8 +26,8 @@ def shared(*folders):
     return sorted(files.items())
 
 
-BENCH = ["mujoco>=3.17,<5", "pin"]
-BAGS = ["rosbags", "plotly"]
+BENCH = ["casadi", "mujoco>=3.17,<5", "pin"]
+BAGS = ["rosbags", "ruamel.yaml", "plotly"]
 DASHBOARD = ["viser"]
 IDENTIFICATION = ["cvxpy", "clarabel", *BAGS]
 
@@ -82,6 +82,7 @@ setup(
             "example-robot-data",
             "hypothesis",
             "matplotlib",
+            "mcap",  # an independent reader of bags
             "mypy",
             "pillow",
             "playwright",  # drives the machine's own chromium

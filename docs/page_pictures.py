@@ -163,7 +163,7 @@ def animation(arm: Arm, folder: Path) -> None:
     both = Image.new("RGB", (SIZE[0], 2 * SIZE[1]))  # colours of both states
     both.paste(images[10], (0, 0))
     both.paste(images[22], (0, SIZE[1]))
-    palette = both.quantize(COLOURS, Image.Quantize.MAXCOVERAGE)
+    palette = both.quantize(COLOURS)
     frames = [image.quantize(palette=palette, dither=Image.Dither.NONE) for image in images]
     shown = [120 if k % 2 else 130 for k in range(len(frames))]  # [ms], in whole hundredths
     path = folder / "push.gif"

@@ -86,6 +86,8 @@ _HOME = {
     "control.friction": ["FrictionFeedForward", "FrictionObserver"],
     "control.arm_controller": ["ArmController", "Mode"],
     "control.arm_settings": ["ArmSettings"],
+    "codegen.customized": ["load_customized"],
+    "codegen.generate": ["generate"],
     "control.adaptive": ["AdaptiveController"],
     "control.unknowns": ["Load"],
     "detection.observer": ["MomentumObserver", "residual"],
@@ -138,6 +140,8 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:  # the same for type checkers; a test keeps both lists alike
+    from .codegen.customized import load_customized as load_customized
+    from .codegen.generate import generate as generate
     from .control.adaptive import AdaptiveController as AdaptiveController
     from .control.arm_controller import ArmController as ArmController
     from .control.arm_controller import Mode as Mode

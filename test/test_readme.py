@@ -2,8 +2,11 @@
 
 import os
 import re
+import shutil
+import signal
 import subprocess
 import sys
+import urllib.request
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -47,11 +50,14 @@ def test_python_examples_run(text):
     assert run(sys.executable, "-c", text).strip()
 
 
-LOOKS = ("robodyn topics", "robodyn echo", "robodyn param")  # at nodes that run already
+# At nodes that run already
+LOOKS = ("robodyn topics", "robodyn echo", "robodyn param", "robodyn record")
 
 
-@pytest.mark.parametrize("command", [c for c in COMMANDS if c.startswith("robodyn")])
-def test_commands_run(command, running_demo, monkeypatch, tmp_path):
+@pytest.mark.parametrize(
+    "command", [c for c in COMMANDS if c.startswith("robodyn") and "robodyn view" not in c]
+)
+def test_commands_run(command, running_demo, recorded, monkeypatch, tmp_path):
     words = command.split()
     if command.startswith("robodyn demo"):
         pytest.importorskip("rclpy", reason="ROS 2 is not installed")
@@ -59,12 +65,49 @@ def test_commands_run(command, running_demo, monkeypatch, tmp_path):
         words += ["--picture", str(tmp_path / "demo.png")]
     elif command.startswith(LOOKS):
         monkeypatch.setenv("ROS_DOMAIN_ID", running_demo())
+    elif "run" in words:
+        words[words.index("run")] = str(recorded(tmp_path))
     if "--out" in words:
         out = words.index("--out") + 1
         words[out] = str(tmp_path / words[out])
     if "run.csv" in words:
         words[words.index("run.csv")] = str(recorded_motion(tmp_path))
     assert run(sys.executable, "-m", "robodyn_ros.cli", *words[1:]).strip()
+
+
+def test_the_page_can_be_seen(running_demo, monkeypatch):
+    (command,) = (c for c in COMMANDS if c.startswith("robodyn view"))
+    monkeypatch.setenv("ROS_DOMAIN_ID", running_demo())
+    pytest.importorskip("viser", reason="viser is not installed")
+    page = subprocess.Popen(
+        [sys.executable, "-m", "robodyn_ros.cli", *command.split()[1:]],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        address = page.stdout.readline().split()[-1]
+        with urllib.request.urlopen(address, timeout=30) as answer:
+            assert b"<html" in answer.read()
+    finally:
+        page.send_signal(signal.SIGINT)
+        assert page.wait(30) == 0
+
+
+@pytest.fixture(scope="module")
+def recorded(running_demo, tmp_path_factory):
+    """Records the demo when first asked to; a copy of the bag in a folder of one's own."""
+    bags = []
+
+    def copy(folder):
+        if not bags:
+            os.environ["ROS_DOMAIN_ID"] = running_demo()
+            bags.append(tmp_path_factory.mktemp("bag") / "run")
+            options = ["--out", str(bags[0]), "--duration", "5"]
+            run(sys.executable, "-m", "robodyn_ros.cli", "record", *options)
+        return shutil.copytree(bags[0], folder / "run")
+
+    return copy
 
 
 def recorded_motion(folder):

@@ -1,0 +1,108 @@
+"""The guide "your own arm in ten minutes" is followed with an arm that we did not make."""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import sysconfig
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from source_tree import ROOT, own_domain
+
+GUIDE = (ROOT / "docs" / "your_arm.md").read_text(encoding="utf-8")
+LINES = [
+    line.strip()
+    for block in re.findall(r"```bash\n(.*?)```", GUIDE, re.DOTALL)
+    for line in block.splitlines()
+    if line.strip()
+]
+ROBOTS = Path(sysconfig.get_path("purelib"), "cmeel.prefix/share/example-robot-data/robots")
+ARM = ROBOTS / "ur_description/urdf/ur5_robot.urdf"
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory):
+    """A folder with somebody's arm.urdf, and an environment for the commands."""
+    pytest.importorskip("rclpy", reason="ROS 2 is not installed")
+    if not ARM.is_file():
+        pytest.skip("example-robot-data is not installed")
+    folder = tmp_path_factory.mktemp("desk")
+    shutil.copy(ARM, folder / "arm.urdf")
+    environment = os.environ | {"ROS_DOMAIN_ID": str(own_domain())}
+    return folder, environment
+
+
+def words_of(line):
+    """The command as the guide has it, by this Python, and the file that gets what it prints."""
+    line, _, out = line.partition(" > ")
+    name, *words = shlex.split(line)
+    assert name == "robodyn"
+    if words[0] == "demo":
+        words += ["--composed", "--headless"]  # nobody looks
+    return [sys.executable, "-m", "robodyn_ros.cli", *words], out.strip()
+
+
+@contextmanager
+def arm_in_motion(folder, environment):
+    """The arm moves and nobody touches it; as the guide says before it records."""
+    from robodyn_ros.nodes.demo import Demo, running
+
+    before = dict(os.environ)
+    os.environ.update(environment)
+    quiet = {"simulator_node": {"pushes.names": [""]}}
+    try:
+        with running(Demo(folder / "arm.yaml", 0.0, True, overrides=quiet)):
+            yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+def follow(line, folder, environment):
+    command, out = words_of(line)
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, f"{line}\n{done.stdout}\n{done.stderr}"
+    if out:
+        (folder / out).write_text(done.stdout)
+    return done.stdout
+
+
+def test_the_guide_is_followed_to_its_end(desk):
+    folder, environment = desk
+    said = {}
+    for line in LINES:
+        if line.startswith("robodyn record"):
+            with arm_in_motion(folder, environment):
+                said[line] = follow(line, folder, environment)
+        else:
+            said[line] = follow(line, folder, environment)
+    told = next(text for line, text in said.items() if line.startswith("robodyn demo"))
+    assert "3 pushes found, none invented, the arm resumed" in told
+    assert (folder / "report.html").stat().st_size > 100_000
+    check_that_the_detector_takes(folder / "arm.yaml", folder / "tuned.yaml")
+
+
+def check_that_the_detector_takes(*files):
+    """The last step: the node runs with both files, and the tuned thresholds are in force."""
+    from ros_harness import bench
+
+    from robodyn_ros.nodes.dynamics_node import DynamicsNode
+
+    args = [word for file in files for word in ("--params-file", str(file))]
+    with bench(DynamicsNode, args=args) as there:
+        (node,) = there.nodes
+        thresholds = node.settings.monitor.contact.base
+    tuned = re.search(r"base: \[([^]]*)\]", files[-1].read_text())
+    assert tuned and thresholds == tuple(float(x) for x in tuned.group(1).split(","))
