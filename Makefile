@@ -27,7 +27,7 @@ bench: $(READY)  ## figures and their bars; BENCH= a program of benchmark/, e.g.
 	$(BIN)/python benchmark/$(BENCH).py $(ARGS)
 
 fuzz: $(READY)  ## strange messages, parameters and files; ARGS="--seed 1" and how many
-	$(BIN)/python test/fuzz/long_run.py $(ARGS)
+	$(BIN)/python -W ignore test/fuzz/long_run.py $(ARGS)
 
 soak: $(READY)  ## pushed, changed, restarted and watched for long; ARGS="--mode free --time 86400"
 	$(BIN)/python benchmark/soak.py $(ARGS)

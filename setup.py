@@ -78,6 +78,7 @@ setup(
             *BENCH,
             *DASHBOARD,
             *IDENTIFICATION,
+            "bandit",
             "colcon-common-extensions",
             "example-robot-data",
             "hypothesis",

@@ -1,0 +1,300 @@
+"""Plant, detector and controller as real nodes, whose messages a test carries by hand.
+
+Nothing is spun: time is simulated and moves when the rig says so, so a case costs little and comes
+out the same each time. Whatever a node publishes is looked at, and what must not be is a finding.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
+
+import rclpy  # noqa: E402
+from fuzz_messages import Sent  # noqa: E402
+from fuzz_tools import Verdict, expect  # noqa: E402
+from rclpy.signals import SignalHandlerOptions  # noqa: E402
+from rosgraph_msgs.msg import Clock  # noqa: E402
+from sensor_msgs.msg import JointState  # noqa: E402
+from source_tree import own_domain  # noqa: E402
+from std_msgs.msg import Float64MultiArray  # noqa: E402
+from std_srvs.srv import SetBool, Trigger  # noqa: E402
+
+from robodyn_ros.control.arm_controller import Mode  # noqa: E402
+from robodyn_ros.nodes.controller_node import ControllerNode  # noqa: E402
+from robodyn_ros.nodes.dynamics_node import DynamicsNode  # noqa: E402
+from robodyn_ros.nodes.runtime import seconds, set_stamp  # noqa: E402
+from robodyn_ros.nodes.simulator_node import SimulatorNode  # noqa: E402
+
+DT = 0.002  # [s] between joint states
+LOST = 3  # bad joint states in a row after which nothing is known
+SLACK = 0.005  # [s] of its rate that the torque may change at once: stamps and clock may differ
+SAFE = 0.1  # [s] without a good sample after which a moving arm is in a safe hold
+LATER = 500  # periods: a second
+SLOW = 0.02  # [rad/s]
+NORMAL = (Mode.HOLDING, Mode.TRACKING, Mode.RESUMING)
+START = [0.0, -0.6, 0.3, 1.2, 0.4, -0.7, 0.5]
+ARGS = {
+    "robot.name": "lwr_iii",
+    "free_running": "true",
+    "use_sim_time": "true",
+    "rate": 1.0 / DT,
+    "plant.start": START,
+}
+
+
+def callback_of(node: Any, topic: str) -> Any:
+    """What a node does with a message on this topic."""
+    found = [i.callback for i in node.inlets if i.subscription.topic_name.endswith(topic)]
+    return found[0]
+
+
+def listen(node: Any, topic: str, callback: Any) -> None:
+    """Be told at once what a node publishes on this topic."""
+    next(o for o in node.outlets if o.publisher.topic_name.endswith(topic)).near.append(callback)
+
+
+def same_state(message: JointState) -> JointState:
+    """A copy that does not change with the node's own message."""
+    copied = JointState(name=list(message.name))
+    copied.position, copied.velocity = message.position[:], message.velocity[:]
+    copied.effort = message.effort[:]
+    stamp = message.header.stamp
+    copied.header.stamp.sec, copied.header.stamp.nanosec = stamp.sec, stamp.nanosec
+    return copied
+
+
+class Rig:
+    """The three nodes; `deliver_…` hands them a message, `step` lets one period go by."""
+
+    def __init__(self) -> None:
+        parameters = [x for name, value in ARGS.items() for x in ("-p", f"{name}:={value}")]
+        rclpy.init(
+            args=["--ros-args", "--log-level", "fatal", *parameters],
+            domain_id=own_domain(),
+            signal_handler_options=SignalHandlerOptions.NO,
+        )
+        self.plant, self.detector = SimulatorNode(), DynamicsNode()
+        self.controller = ControllerNode()
+        self.nodes = (self.plant, self.detector, self.controller)
+        self.model = self.controller.robot
+        self.now = 0.0  # [s], the clock
+        self._connect()
+        self.forget()
+
+    def close(self) -> None:
+        """End the nodes."""
+        for node in self.nodes:
+            node.destroy_node()
+        rclpy.try_shutdown()
+
+    def _connect(self) -> None:
+        self._measured = [callback_of(n, "joint_states") for n in (self.detector, self.controller)]
+        self._commanded = [
+            callback_of(n, "effort_controller/commands") for n in (self.detector, self.plant)
+        ]
+        self._ticked = [callback_of(node, "/clock") for node in self.nodes]
+        self._pushed = callback_of(self.plant, "/push")
+        self._told = callback_of(self.controller, "/collision_state")
+        self._ordered = callback_of(self.controller, "/joint_trajectory")
+        listen(self.plant, "joint_states", self._hear_state)
+        listen(self.plant, "/external_torque", self._hear_numbers)
+        listen(self.detector, "/residual", self._hear_residual)
+        listen(self.detector, "/external_wrench", self._hear_wrench)
+        listen(self.detector, "/collision_state", self._hear_word)
+        listen(self.controller, "effort_controller/commands", self._hear_command)
+        listen(self.controller, "/reference", self._hear_numbers)
+
+    def forget(self) -> None:
+        """Expect nothing of what comes next to be like what came before."""
+        self.state: Any = None  # the last joint state of the plant
+        self.word: Any = None  # the detector's last
+        self.tau: np.ndarray | None = None  # the controller's last
+        self.accepted: float | None = None  # [s], stamp of the last joint state, if it was good
+        self.bad = 0  # joint states in a row
+        self.seen_at = 0.0  # [s], when one may have been good last, or the arm stood still
+        self.alarms = False  # whether contact may be told
+        self._residuals = 0
+        self._room = SLACK  # [s] of its rate that the torque may change by now
+
+    # what the nodes say
+
+    def _hear_state(self, message: Any) -> None:
+        for field in ("position", "velocity", "effort"):
+            expect(np.isfinite(getattr(message, field)).all(), "the plant is at", message)
+        self.state = same_state(message)
+
+    def _hear_numbers(self, message: Any) -> None:
+        for field in ("position", "velocity", "effort"):
+            expect(np.isfinite(getattr(message, field)).all(), "a node says", message)
+
+    def _hear_residual(self, message: Any) -> None:
+        expect(np.isfinite(message.effort).all(), "the residual is", list(message.effort))
+        self._residuals += 1
+
+    def _hear_wrench(self, message: Any) -> None:
+        force, torque = message.wrench.force, message.wrench.torque
+        numbers = [force.x, force.y, force.z, torque.x, torque.y, torque.z]
+        expect(np.isfinite(numbers).all(), "the wrench is", numbers)
+
+    def _hear_word(self, message: Any) -> None:
+        self.word = message
+        expect(message.message in ("UNKNOWN", "CLEAR", "CONTACT", "COLLISION"), message)
+        touched = message.message in ("CONTACT", "COLLISION")
+        expect(self.alarms or not touched, "a false alarm:", message.message, message.values)
+        self._told(message)
+
+    def _hear_command(self, message: Any) -> None:
+        tau = np.array(message.data)
+        expect(np.isfinite(tau).all(), "the torque is", tau)
+        expect((np.abs(tau) <= self.model.tau_max * (1.0 + 1e-9)).all(), "over the limit:", tau)
+        if self.tau is not None:
+            used = np.abs(tau - self.tau) / np.array(self.controller.settings.arm.tau_rate_max)
+            self._room -= used.max()
+            mode = self.controller.arm.mode
+            expect(self._room > -1e-9, f"a step of torque, {used.max():.3g} s of its rate;", mode)
+        self.tau, self._room = tau, min(self._room, SLACK)
+
+    # what they are told
+
+    def set_clock(self, t: float) -> None:
+        """Simulated time, for all nodes."""
+        self._room += max(t - self.now, 0.0)
+        self.now = t
+        tick = Clock()
+        set_stamp(tick.clock, t)
+        for callback in self._ticked:
+            callback(tick)
+
+    def deliver_state(self, sent: Sent) -> None:
+        """A joint state for detector and controller."""
+        before, moving = self._residuals, self.controller.arm.moving
+        stamp = seconds(sent.message.header.stamp)
+        self.alarms = self.alarms or sent.alarms
+        for callback in self._measured:
+            callback(sent.message)
+        taken = self._residuals > before
+        expect(not (taken and sent.verdict is Verdict.BAD), "believed a joint state:", sent.what)
+        self.accepted = stamp if taken else None
+        if taken:
+            self.bad = 0
+        elif sent.verdict is Verdict.BAD:
+            self.bad += 1
+        if sent.verdict is not Verdict.BAD or not moving:
+            self.seen_at = self.now
+        if self.bad >= LOST:
+            expect(self.word.message == "UNKNOWN", f"{self.word.message} on bad data:", sent.what)
+        if self.bad >= LOST and self.now - self.seen_at > SAFE:
+            mode = self.controller.arm.mode
+            expect(mode not in (Mode.TRACKING, Mode.RESUMING), "goes on blindly:", mode)
+
+    def deliver_command(self, sent: Sent) -> None:
+        """A command for detector and plant."""
+        self.alarms = self.alarms or sent.alarms
+        before, self.state = self.state, None
+        for callback in self._commanded:
+            callback(sent.message)
+        taken, self.state = self.state is not None, self.state or before
+        expect(not (taken and sent.verdict is Verdict.BAD), "obeyed a command:", sent.what)
+        expect(taken or sent.verdict is not Verdict.GOOD, "refused a command:", sent.what)
+
+    def deliver_push(self, sent: Sent) -> None:
+        """A push for the plant."""
+        before = len(self.plant.plant.pushes)
+        self._pushed(sent.message)
+        taken = len(self.plant.plant.pushes) > before
+        self.alarms = self.alarms or sent.alarms or taken
+        expect(not (taken and sent.verdict is Verdict.BAD), "was pushed:", sent.what, sent.message)
+        expect(taken or sent.verdict is not Verdict.GOOD, "refused a push:", sent.message)
+
+    def deliver_trajectory(self, sent: Sent) -> None:
+        """A motion for the controller."""
+        arm = self.controller.arm
+        mode, wanted = arm.mode, arm.reference
+        self._ordered(sent.message)
+        if sent.verdict is Verdict.BAD:
+            same = arm.mode is mode and np.array_equal(arm.reference.q, wanted.q)
+            expect(same, "followed a trajectory:", sent.what, sent.message)
+        elif sent.verdict is Verdict.GOOD and mode in (Mode.HOLDING, Mode.TRACKING):
+            expect(arm.mode is Mode.TRACKING, "refused a trajectory:", sent.message)
+
+    def deliver_word(self, sent: Sent) -> None:
+        """A word about contact for the controller."""
+        self._told(sent.message)
+
+    # what goes on by itself
+
+    def step(self) -> Sent:
+        """A period: the controller's command moves the plant; its joint state, to be delivered."""
+        tau = self.tau if self.tau is not None else np.zeros(self.model.n)
+        self.deliver_command(Sent(Float64MultiArray(data=tau.tolist()), "the own", Verdict.GOOD))
+        self.set_clock(seconds(self.state.header.stamp))
+        return Sent(self.state, "as it is", Verdict.EITHER)
+
+    def run(self, steps: int) -> None:
+        """Let everything be as it should for so many periods."""
+        for _ in range(steps):
+            self.deliver_state(self.step())
+
+    def silence(self, duration: float) -> None:
+        """Nothing is heard for so long [s]; all timers go off, twice."""
+        self.set_clock(self.now + duration)
+        for _ in range(2):
+            for node in self.nodes:
+                for timer in list(node.timers):
+                    timer.callback()
+
+    def reset_plant(self) -> None:
+        """The simulated arm is put back to its start, and so is time."""
+        self.plant._reset(Trigger.Request(), Trigger.Response())
+        self.tau, self.accepted, self.alarms = None, None, True
+
+    def clear(self) -> Any:
+        """Tell the controller that all is well again."""
+        return self.controller._clear(Trigger.Request(), Trigger.Response())
+
+    def enable(self, enabled: bool) -> None:
+        """Switch the controller on or off."""
+        self.controller._enable(SetBool.Request(data=enabled), SetBool.Response())
+
+    def recover(self) -> None:
+        """After the last bad input: all is back to normal within a second, once it is cleared."""
+        self._come_to_rest()
+        self.enable(True)
+        self.clear()
+        self.run(LATER)
+        arm = self.controller.arm
+        word, facts = self.word.message, [item.value for item in self.word.values]
+        expect(word == "CLEAR", "a second later:", word, facts)
+        expect(arm.mode in NORMAL, "a second later:", arm.mode, arm.reason)
+        expect(self.accepted == self.now, "a second later no sample is believed")
+        self.alarms = False
+
+    def _come_to_rest(self) -> None:
+        """Let what was really done to the arm pass: it may have been thrown against a stop."""
+        plant = self.plant.plant
+        plant.pushes.clear()
+        for _ in range(5):
+            self.run(LATER)
+            if np.abs(plant.state.qd).max() < SLOW and not plant.state.tau_ext.any():
+                return
+        self.reset_plant()
+        self.run(LATER)
+
+
+@contextmanager
+def rig() -> Iterator[Rig]:
+    """A rig of its own, whose arm has been at rest for a moment."""
+    made = Rig()
+    try:
+        made.run(100)
+        expect(made.word.message == "CLEAR" and made.controller.arm.mode is Mode.HOLDING)
+        made.alarms = False
+        yield made
+    finally:
+        made.close()

@@ -1,0 +1,235 @@
+"""Parameter sets as somebody may set them: what is right is taken, else nothing changes at all.
+
+The rules below say again, by hand, what the documentation promises of each parameter; the code
+under test is not asked.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from arm_rig import Rig, rig
+from fuzz_tools import ODD_NUMBERS, Verdict, expect, pick, random_of, time_limit
+from rclpy.exceptions import ParameterNotDeclaredException
+from rclpy.parameter import Parameter
+
+
+class Number(NamedTuple):
+    """One number in a range; `sure` is the part of it that is accepted whatever else is set."""
+
+    low: float
+    high: float
+    sure: tuple[float, float]
+
+
+class Each(NamedTuple):
+    """One number for all joints, or one for each."""
+
+    low: float
+    high: float
+    sure: tuple[float, float]
+
+
+class Choice(NamedTuple):
+    """One of these words."""
+
+    words: tuple[str, ...]
+
+
+class Switch(NamedTuple):
+    """True or false."""
+
+
+class Names(NamedTuple):
+    """A list of names of these."""
+
+    known: tuple[str, ...]
+
+
+SETS = 200  # of a case
+JOINTS = tuple(f"joint_{k}" for k in range(1, 8))
+INF = math.inf
+THRESHOLD = Each(0.0, INF, (0.5, 50.0))
+RULES: dict[str, dict[str, Any]] = {
+    "dynamics_node": {
+        "heartbeat": Number(0.0, INF, (0.0, 0.1)),
+        "monitor.gain": Each(1e-3, 1e4, (1.0, 400.0)),
+        "monitor.friction": Switch(),
+        "monitor.gravity_free": Switch(),
+        "monitor.debounce": Number(0.0, 1.0, (0.0, 0.05)),
+        "monitor.hysteresis": Number(0.05, 1.0, (0.3, 0.9)),
+        "monitor.release": Number(0.0, 10.0, (0.0, 0.1)),
+        "monitor.settling": Number(0.0, 10.0, (0.0, 0.2)),
+        "monitor.masked": Names(JOINTS),
+        "monitor.contact.base": Each(0.0, INF, (0.5, 3.0)),
+        "monitor.collision.base": Each(0.0, INF, (4.0, 50.0)),
+        "monitor.contact.in_motion": THRESHOLD,
+        "monitor.contact.per_velocity": THRESHOLD,
+        "monitor.collision.per_acceleration": THRESHOLD,
+    },
+    "controller_node": {
+        "motion": Choice(("hold", "demo")),
+        "demo_speed": Number(0.01, 1.0, (0.1, 0.5)),
+        "react_to": Choice(("contact", "collision")),
+        "arm.controller": Choice(("passivity", "computed_torque", "pd_gravity", "pid")),
+        "arm.frequency": Each(0.1, 1e3, (5.0, 40.0)),
+        "arm.friction": Switch(),
+        "arm.torque_share": Number(0.01, 1.0, (0.6, 1.0)),
+        "arm.tau_rate_max": Each(1.0, INF, (200.0, 5000.0)),
+        "arm.reaction": Choice(("none", "stop", "float", "reflex", "admittance")),
+        "arm.reflex_gain": Each(0.0, 100.0, (0.5, 5.0)),
+        "arm.admittance_gain": Each(1e-3, 100.0, (1.0, 10.0)),
+        "arm.admittance_damping": Number(0.1, 100.0, (1.0, 20.0)),
+        "arm.damping": Number(0.0, 100.0, (0.5, 10.0)),
+        "arm.braking": Number(1.0, 100.0, (10.0, 50.0)),
+        "arm.resume_after": Number(0.0, INF, (0.0, 1.0)),
+        "arm.return_speed": Number(0.01, 1.0, (0.1, 0.5)),
+        "arm.ramp": Number(0.01, 10.0, (0.2, 1.0)),
+        "arm.start_tolerance": Number(0.0, 10.0, (0.05, 0.3)),
+        "arm.error_max": Number(1e-3, 10.0, (0.3, 1.0)),
+        "arm.timeout": Number(1e-3, 1.0, (0.01, 0.05)),
+        "arm.disabled": Choice(("gravity", "zero")),
+    },
+    "simulator_node": {
+        "command_timeout": Number(1e-3, INF, (0.05, 0.2)),
+        "push_duration": Number(1e-3, INF, (0.05, 0.3)),
+    },
+}
+TOGETHER = ("monitor.contact.base", "monitor.collision.base")  # right or not with the other one
+FIXED = {
+    "dynamics_node": ("robot.name", "robot.urdf", "effort"),
+    "controller_node": ("robot.name", "rate", "lockstep", "stamps"),
+    "simulator_node": ("robot.root", "rate", "plant.kind", "plant.start", "plant.seed"),
+}
+WORDS = ("", "x", "nan", "1.0", "joint_1", "joint_9", "true", "\u0000", "é" * 200)
+LISTS: tuple[list[Any], ...] = (
+    [],
+    [""],
+    ["x"],
+    ["joint_1", "joint_9"],
+    [True],
+    [True, False],
+    [1, 2],
+    [-1],
+    [0.0] * 6,
+    [1.0] * 8,
+    [float("nan")],
+    [1.0] * 6 + [float("inf")],
+    [-1.0] * 7,
+    [b"a", b"b"],
+    [1e308] * 7,
+)
+
+
+def anything(random: Any) -> Any:
+    """A value of any type that a parameter may have."""
+    how = int(random.integers(6))
+    if how == 0:
+        return pick(random, ODD_NUMBERS)
+    if how == 1:
+        return pick(random, [0, 1, -1, 2**62, -(2**62)])
+    if how == 2:
+        return pick(random, WORDS)
+    if how == 3:
+        return bool(random.random() < 0.5)
+    if how == 4:
+        return list(pick(random, LISTS))
+    return None
+
+
+def right(random: Any, rule: Any) -> Any:
+    """A value that must be accepted."""
+    if isinstance(rule, Number):
+        return float(random.uniform(*rule.sure))
+    if isinstance(rule, Each):
+        count = pick(random, [1, 7])
+        return random.uniform(*rule.sure, count).tolist()
+    if isinstance(rule, Choice):
+        return pick(random, rule.words)
+    if isinstance(rule, Switch):
+        return bool(random.random() < 0.5)
+    return list(random.permutation(rule.known)[: int(random.integers(1, 4))])
+
+
+def verdict(rule: Any, value: Any) -> Verdict:
+    """What must become of a value, by the rule alone."""
+    if isinstance(rule, Switch):
+        return Verdict.EITHER if isinstance(value, bool) else Verdict.BAD
+    if isinstance(rule, Choice):
+        return Verdict.EITHER if value in rule.words else Verdict.BAD
+    if isinstance(rule, Names):
+        listed = [value] if isinstance(value, str) else value
+        fine = isinstance(listed, list) and all(x == "" or x in rule.known for x in listed)
+        return Verdict.EITHER if fine else Verdict.BAD
+    listed = value if isinstance(value, list) and isinstance(rule, Each) else [value]
+    fine = len(listed) in (1, 7) and all(
+        isinstance(x, (int, float))
+        and not isinstance(x, bool)
+        and math.isfinite(x)
+        and rule.low <= x <= rule.high
+        for x in listed
+    )
+    return Verdict.EITHER if fine else Verdict.BAD
+
+
+def one(random: Any, node: str) -> tuple[str, tuple[Any, Verdict]]:
+    """A parameter of a node: its name, a value, and what must become of that."""
+    how = random.random()
+    if how < 0.06:
+        return pick(random, FIXED[node]), (anything(random), Verdict.BAD)
+    if how < 0.08:
+        return f"{pick(random, WORDS)}.unknown", (1.0, Verdict.BAD)
+    name = pick(random, list(RULES[node]))
+    rule = RULES[node][name]
+    if how < 0.6:
+        expected = Verdict.EITHER if name in TOGETHER else Verdict.GOOD
+        return name, (right(random, rule), expected)
+    value = anything(random)
+    return name, (value, verdict(rule, value))
+
+
+def parameter_sets(seed: int, case: int, sets: int = SETS) -> dict[Verdict, int]:
+    """Set parameters of an arm's nodes, again and again; how many were of which kind."""
+    random = random_of(seed, "parameters", case)
+    count = dict.fromkeys(Verdict, 0)
+    with rig() as arm, time_limit(60.0):
+        arm.alarms = True  # thresholds may be anything
+        for k in range(sets):
+            count[parameter_set(arm, random)] += 1
+            if k % 4 == 0:
+                arm.run(1)
+    return count
+
+
+def parameter_set(made: Rig, random: Any) -> Verdict:
+    """Set some parameters of one node at once; what was expected of it."""
+    node = pick(random, made.nodes)
+    drawn = dict(one(random, node.get_name()) for _ in range(int(random.integers(1, 5))))
+    parameters = [Parameter(name, value=value) for name, (value, _) in drawn.items()]
+    verdicts = {expected for _, expected in drawn.values()}
+    told = {name: value for name, (value, _) in drawn.items()}
+    settings, before = node.settings, all_values(node)
+    try:
+        result = node.set_parameters_atomically(parameters)
+        accepted, reason = result.successful, result.reason
+    except ParameterNotDeclaredException as error:  # rclpy's own answer to an unknown name
+        accepted, reason = False, str(error)
+    if accepted:
+        expect(Verdict.BAD not in verdicts, "accepted", told)
+        expect(all_values(node) == {**before, **told}, "is not what was set:", told)
+    else:
+        expect(reason, "refused without a reason:", told)
+        expect(verdicts != {Verdict.GOOD}, "refused", told, "because", reason)
+        same = node.settings is settings and all_values(node) == before
+        expect(same, "changed something although it refused", told)
+    for worst in (Verdict.BAD, Verdict.EITHER):
+        if worst in verdicts:
+            return worst
+    return Verdict.GOOD
+
+
+def all_values(node: Any) -> dict[str, Any]:
+    """Every parameter that rules are about, as the node tells it."""
+    names = RULES[node.get_name()]
+    return {name: node.get_parameter(name).value for name in names if node.has_parameter(name)}
