@@ -28,7 +28,7 @@ def shared(*folders):
 
 BENCH = ["casadi", "mujoco>=3.17,<5", "pin"]
 BAGS = ["rosbags", "ruamel.yaml", "plotly"]
-DASHBOARD = ["viser"]
+DASHBOARD = ["viser>=1.1,<2", "pycollada"]  # pycollada: meshes in .dae
 IDENTIFICATION = ["cvxpy", "clarabel", *BAGS]
 
 setup(

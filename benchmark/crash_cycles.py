@@ -260,6 +260,7 @@ def latched(rate: float, **controller: Any) -> Iterator[Figure]:
         there.push("link_6", 8.0)
         told = there.wait(lambda: seen.mode == "REACTING")
         there.crash("controller_node", 0.2)
+        there.wait(lambda: "controller_node" in seen.first)  # before, it knows of no arm
         seen.mode = ""
         there.wait(lambda: bool(seen.mode))
         again = told and not there.wait(lambda: not waiting(), 2.0)

@@ -52,6 +52,7 @@ from robodyn_ros.nodes.terminal import looking
 from robodyn_ros.resources import share_path
 
 RATES = {"free": 250.0, "wall": 1000.0}  # [Hz]
+STARTING = 3.0  # [s] in which a process still grows
 RESTARTING, SETTLED = 0.2, 0.35  # shares of the time: restarts until, watched from
 RESTARTS, SOONEST = 12, 12.0  # in the first part, and [s] between two of them at least
 YOUNG = 4.0  # [s] after a start in which nothing is asked of a node, nor counted
@@ -156,7 +157,8 @@ class Soak:
     @property
     def settled(self) -> bool:
         """Whether memory and the like are to stay from now on."""
-        return self.progress >= SETTLED
+        youngest = max(process.started for process in self.processes.values())
+        return self.progress >= SETTLED and time.monotonic() - youngest > STARTING
 
     def run(self, show: Callable[[Soak], None]) -> None:
         """All of it; show(self) is called every second."""

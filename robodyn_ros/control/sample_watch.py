@@ -79,8 +79,10 @@ class SampleWatch:
         raise ArgumentError(f"a joint of '{self.model.name}' is absurdly far away or fast")
 
     def take(self, t: float, longest: float) -> None:
-        """A good sample has come; a gap counts as no longer than `longest` [s] in the mean."""
-        self.period += BLEND * (min(t - self.t, longest) - self.period)
+        """A good sample has come; a gap counts as no longer than `longest` [s] in the mean, nor
+        than three periods: the torque may change at its rate for two periods at most.
+        """
+        self.period += BLEND * (min(t - self.t, longest, 3.0 * self.period) - self.period)
         self.t = t
 
     def follow(self, state: JointState, qd_wanted: Array, dt: float) -> None:

@@ -51,8 +51,8 @@ def updated(original: str | PathLike[str], model: RobotModel) -> str:
 def _tree(original: str | PathLike[str]) -> ET.Element:
     """The whole document with its comments; prefixes stay as written, declared or not."""
     is_text = isinstance(original, str) and original.lstrip().startswith("<")
+    read_urdf(original)  # refuses what is no URDF, is too large, or would harm a parser
     data = str(original).encode() if is_text else Path(original).read_bytes()
-    read_urdf(data)  # refuses what is no URDF, and what would harm a parser
     builder = ET.TreeBuilder(insert_comments=True)
     parser = expat.ParserCreate("utf-8" if is_text else None)
     parser.StartElementHandler = builder.start

@@ -33,7 +33,7 @@ HARDEST = 60.0  # [N]
 SPIN = 200.0  # [rad/s^2 or m/s^2] to which a push may accelerate its joint
 ASIDE = 0.06  # [m], from a link's middle to its surface
 LINKS = 3  # so many links are pushed, from the hand downwards
-FIRST, EVERY, LASTING = 3.0, 7.0, 0.2  # [s]
+FIRST, EVERY, LASTING = 3.0, 6.0, 0.2  # [s]
 
 DIGITS = 3
 SETTINGS = {

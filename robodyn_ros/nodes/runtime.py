@@ -18,6 +18,7 @@ from builtin_interfaces.msg import Time
 from rclpy.clock import Clock, ClockType
 from rclpy.exceptions import ParameterException
 from rclpy.executors import Executor, SingleThreadedExecutor
+from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.signals import SignalHandlerOptions
@@ -82,7 +83,7 @@ def run(
             getattr(node, "begin_stop", lambda: None)()
         spin(executor, until=lambda: all(ended(node) for node in nodes), longest=GRACE)
         return max((getattr(node, "exit_code", 0) for node in nodes), default=0)
-    except (RobodynError, ParameterException) as error:
+    except (RobodynError, ParameterException, rclpy_implementation.RCLError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     finally:

@@ -1,0 +1,26 @@
+"""How the tests share the cores."""
+
+import pytest
+
+# Tests of nodes that keep real time. One after the other, on one worker: two at once would make
+# each other late.
+WALL_CLOCK = (
+    "dashboard/test_browser.py",
+    "dashboard/test_demo_page.py",
+    "faults/test_composed_faults.py",
+    "faults/test_system_faults.py",
+    "nodes/test_processes.py",
+    "recording/test_recorder.py",
+    "system/",
+    "test_guide.py",
+    "test_readme.py::test_commands_run",
+    "test_readme.py::test_the_demo",
+    "test_readme.py::test_the_page",
+    "test_security.py::test_the_demo",
+)
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if item.nodeid.removeprefix("test/").startswith(WALL_CLOCK):
+            item.add_marker(pytest.mark.xdist_group("wall clock"))
