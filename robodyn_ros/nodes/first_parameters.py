@@ -33,7 +33,7 @@ HARDEST = 60.0  # [N]
 SPIN = 200.0  # [rad/s^2 or m/s^2] to which a push may accelerate its joint
 ASIDE = 0.06  # [m], from a link's middle to its surface
 LINKS = 3  # so many links are pushed, from the hand downwards
-FIRST, EVERY, LASTING = 3.0, 6.0, 0.2  # [s]
+FIRST, EVERY, LASTING = 3.0, 5.0, 0.2  # [s]
 
 DIGITS = 3
 SETTINGS = {
@@ -63,17 +63,17 @@ def first_parameters(model: RobotModel, robot: RobotSettings) -> Parameters:
     which = {f"robot.{name}": value for name, value, _ in leaves(robot) if value}
     return {
         "simulator_node": which
-        | {"command_timeout": 0.1, "plant.start": _numbers(start)}
+        | {"command_timeout": 0.5, "plant.start": _numbers(start)}
         | scripted(_pushes(model, start, collision)),
         "controller_node": which
         | {
             "motion": "demo",
-            "detector_timeout": 0.5,
+            "detector_timeout": 1.0,
             "arm.reaction": "reflex",
             "arm.reflex_gain": [1.0],
             "arm.damping": 5.0,
             "arm.resume_after": 0.5,
-            "arm.timeout": 0.5,
+            "arm.timeout": 1.0,
         },
         "dynamics_node": which
         | {

@@ -33,6 +33,8 @@ def both_cores_busy(log):
     """More work than cores: overruns are counted and told, and nobody speaks of contact."""
     changes = {node: {"rate": 2000.0} for node in NODES}
     changes["simulator_node"] |= {"command_timeout": 1.0}
+    # So gentle that late commands do not shake the arm into its joints' stops: that is contact
+    changes["controller_node"] |= {"arm.frequency": [6.0], "arm.braking": 6.0, "demo_speed": 0.1}
     with arm_in_motion(log, composed=True, **changes) as look:
         cores = os.sched_getaffinity(0)
         burners = [subprocess.Popen([sys.executable, "-c", BUSY]) for _ in range(4)]

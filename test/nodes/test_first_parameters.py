@@ -109,7 +109,7 @@ def test_a_strange_arm_runs_with_them(tmp_path):
             lambda word: told.append((simulator.plant.state.t, _facts(word)))
         )
         there.collect(DiagnosticStatus, "dynamics_node/collision_state", LATCHED)
-        there.until(lambda: simulator.plant.state.t > 22.0, 120.0)
+        there.until(lambda: simulator.plant.state.t > 20.0, 120.0)
         assert controller.arm.mode is Mode.TRACKING
     script = [
         tuple(parameters["simulator_node"][f"pushes.push_{k}.{key}"] for key in ("at", "link"))

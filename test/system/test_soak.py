@@ -129,7 +129,7 @@ def test_the_verdict_finds_everything_else(change, figure):
     assert missed(figures(rows(0.0), outcome)) == [figure]
 
 
-@pytest.mark.parametrize(("mode", "span", "rate"), [("free", 120.0, 250.0), ("wall", 8.0, 200.0)])
+@pytest.mark.parametrize(("mode", "span", "rate"), [("free", 60.0, 250.0), ("wall", 6.0, 200.0)])
 def test_a_slice(mode, span, rate, tmp_path, monkeypatch):
     monkeypatch.setenv("ROS_DOMAIN_ID", str(own_domain()))
     for name, value in {"YOUNG": 0.5, "PUSH": 0.7, "SETTING": 0.3, "SOONEST": 3.0}.items():
