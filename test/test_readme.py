@@ -33,16 +33,18 @@ def run(*command, **options):
     environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS"):  # as if not started by make itself
         environment.pop(name, None)
-    return subprocess.run(
+    done = subprocess.run(
         command,
         cwd=ROOT,
         env=environment,
-        check=True,
+        check=False,
         capture_output=True,
         text=True,
         timeout=300,
         **options,
-    ).stdout
+    )
+    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
 
 
 @pytest.mark.parametrize("text", PYTHON, ids=lambda text: text.splitlines()[-1])

@@ -63,7 +63,7 @@ def first_parameters(model: RobotModel, robot: RobotSettings) -> Parameters:
     which = {f"robot.{name}": value for name, value, _ in leaves(robot) if value}
     return {
         "simulator_node": which
-        | {"command_timeout": 0.5, "plant.start": _numbers(start)}
+        | {"command_timeout": 0.1, "plant.start": _numbers(start)}
         | scripted(_pushes(model, start, collision)),
         "controller_node": which
         | {
