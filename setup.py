@@ -88,6 +88,7 @@ setup(
             "pillow",
             "playwright",  # drives the machine's own chromium
             "pytest",
+            "pytest-rerunfailures",
             "pytest-xdist",
             "ruff",
             "setuptools>=64,<80",  # as colcon-core demands

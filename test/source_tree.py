@@ -27,5 +27,8 @@ _count = itertools.count()
 
 
 def own_domain():
-    """A ROS domain that no other test, worker or checkout is likely to use: 1 to 101 are safe."""
-    return 1 + (os.getpid() * 7 + next(_count)) % 101
+    """A ROS domain that no other test uses now: 1 to 101 are safe, each worker has its share."""
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    share = 101 // workers
+    return 1 + worker * share + (os.getpid() * 7 + next(_count)) % share
