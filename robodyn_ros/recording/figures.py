@@ -157,7 +157,8 @@ def as_html(figure: Any, name: str, with_code: bool = False) -> str:
             include_plotlyjs=with_code,
             full_html=False,
             div_id=name,
-            config={"displaylogo": False, "responsive": True},
+            # No button that sends the recording somewhere
+            config={"displaylogo": False, "showSendToCloud": False, "responsive": True},
         )
     )
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
+from ..identification.report import OFFLINE
+
 STYLE = """
 :root { --ink: #1d2733; --soft: #5d6b7a; --line: #dfe5ec; --paper: #fff; --ground: #f3f5f8;
         --accent: #2a6fb0; --bad: #c0392b; --good: #2e8b57; --warn: #d68910; }
@@ -42,6 +44,7 @@ def page(title: str, *parts: str) -> str:
     """The whole page as text."""
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{OFFLINE}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{escape(title)}</title><style>{STYLE}</style></head>"
         f"<body><main>{''.join(parts)}</main></body></html>\n"

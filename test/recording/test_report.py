@@ -115,6 +115,10 @@ def test_the_page_works_offline_in_a_browser(opened):
     sheet, asked, complaints = opened
     drawn = sheet.evaluate("document.querySelectorAll('.js-plotly-plot').length")
     assert drawn == 4
+    buttons = sheet.evaluate(
+        "[...document.querySelectorAll('.modebar-btn')].map(b => b.dataset.title ?? '')"
+    )
+    assert buttons and not [b for b in buttons if re.search("cloud|send|share", b, re.I)], buttons
     rows = sheet.evaluate(
         "Object.keys(document.getElementById('residual')._fullLayout)"
         ".filter(k => /^yaxis/.test(k)).length"
