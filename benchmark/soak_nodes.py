@@ -75,8 +75,9 @@ class WitnessNode(Node):
         self.witness.residual(seconds(message.header.stamp), np.frombuffer(message.effort))
 
     def _word(self, message: DiagnosticStatus) -> None:
-        stamp = next(item.value for item in message.values if item.key == "stamp")
-        self.witness.word(float(stamp), message.message)
+        told = {item.key: item.value for item in message.values}
+        about = f"at {told['link']}, {told['joints']}: {told['residual']}"
+        self.witness.word(float(told["stamp"]), message.message, about)
 
     def _command(self, message: Float64MultiArray) -> None:
         self.witness.command(np.frombuffer(message.data), time.monotonic())

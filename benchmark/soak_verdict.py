@@ -125,7 +125,7 @@ def _told(outcome: Outcome) -> list[Figure]:
     cut = len(outcome.tallies)  # a push may be cut short by a restart or by the end
     delays = [delay for tally in outcome.tallies for delay in tally.delays]
     delay = f"told after {1e3 * np.median(delays):.0f} ms (median)" if delays else ""
-    when = [f"{t:.3f} s" for tally in outcome.tallies for t in tally.false_at]
+    when = [alarm for tally in outcome.tallies for alarm in tally.false_at]
     alarms, wrong = outcome.total("false_alarms"), outcome.total("bad_numbers")
     steps, quiet = outcome.total("steps"), max((t.quiet for t in outcome.tallies), default=0.0)
     stops = outcome.total("stops")

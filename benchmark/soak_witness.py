@@ -28,7 +28,7 @@ class Tally:
     told: int = 0  # pushes
     delays: list[float] = field(default_factory=list)  # [s], of the latest pushes told
     false_alarms: int = 0  # that began without a push, or lasted too long after one
-    false_at: list[float] = field(default_factory=list)  # the first of them
+    false_at: list[str] = field(default_factory=list)  # the first of them: when, and what of
     unknown: float = 0.0  # [s]
     bad_numbers: int = 0  # commands or residuals that are not finite, or beyond the limits
     steps: int = 0  # commands that changed faster than they may
@@ -50,10 +50,12 @@ class Witness:
         self._stop = NEVER  # the latest time in which a joint was at its end
         self._push_told = True
         self._level, self._level_at = "", math.inf
-        self._waiting: list[float] = []  # when the detector said that something touches
+        # When the detector said that something touches, what of, and how near a joint's end was
+        self._waiting: list[tuple[float, str]] = []
+        self._room = math.inf  # [rad or m], from the nearest joint's end
         self._wrong_at = -math.inf  # when it last did without a reason
         self._tau: np.ndarray | None = None
-        self._commanded_at = np.zeros(2)  # [s], of the samples' time and of wall time
+        self._commanded_at = (0.0, 0.0)  # [s], of the samples' time and of wall time
 
     def truth(self, t: float, size: float) -> None:
         """The largest external joint torque at a time."""
@@ -67,26 +69,27 @@ class Witness:
                 self._pushes = [self._pushes[-1], (t, t)]
                 self._push_told = False
             self._pushes[-1] = (self._pushes[-1][0], t)
-        while self._waiting and t >= self._waiting[0] + WAIT:
-            self._judge(self._waiting.pop(0))
+        while self._waiting and t >= self._waiting[0][0] + WAIT:
+            self._judge(*self._waiting.pop(0))
 
     def posture(self, t: float, room: float) -> None:
         """How far the joints are from their ends, the nearest one [rad or m]."""
+        self._room = room
         if room < STOP:
             if t - self._stop[1] > AFTER:
                 self.tally.stops += 1
                 self._stop = (t, t)
             self._stop = (self._stop[0], t)
 
-    def word(self, t: float, level: str) -> None:
-        """What the detector says about a time."""
+    def word(self, t: float, level: str, about: str = "") -> None:
+        """What the detector says about a time, and what else it says."""
         if self._level == "UNKNOWN":
             self.tally.unknown += max(t - self._level_at, 0.0)
         self._level, self._level_at = level, t
         if level in TOUCHED:
-            self._waiting.append(t)
+            self._waiting.append((t, f"{level} {about}; {self._room:.3f} from a joint's end"))
 
-    def _judge(self, t: float) -> None:
+    def _judge(self, t: float, what: str) -> None:
         begin = self._pushes[-1][0]
         if any(start <= t <= end + AFTER for start, end in self._pushes):
             if not self._push_told and t >= begin:
@@ -98,19 +101,20 @@ class Witness:
             return
         if t - self._wrong_at > APART:
             self.tally.false_alarms += 1
-            self.tally.false_at = [*self.tally.false_at, t][:20]
+            self.tally.false_at = [*self.tally.false_at, f"{t:.3f} s: {what}"][:20]
         self._wrong_at = t
 
     def command(self, tau: np.ndarray, wall: float) -> None:
         """A command: finite, within its limits, and near the one before. wall: [s], when."""
-        now = np.array([self.tally.now or 0.0, wall])  # a controller that sees nothing goes by it
+        now = self.tally.now or 0.0
         if not (np.abs(tau) <= self._tau_max).all():
             self.tally.bad_numbers += 1
         if self._tau is not None:
-            since = max(*(now - self._commanded_at), self._period) + self._period
+            before, wall_before = self._commanded_at  # one that sees nothing goes by the wall's
+            since = max(now - before, wall - wall_before, self._period) + self._period
             if np.abs(tau - self._tau).max() > self._fastest * since * (1.0 + ROUNDING):
                 self.tally.steps += 1
-        self._tau, self._commanded_at = tau.copy(), now
+        self._tau, self._commanded_at = tau.copy(), (now, wall)
 
     def residual(self, t: float, r: np.ndarray) -> None:
         """A residual: finite, and small while nothing touches the arm."""

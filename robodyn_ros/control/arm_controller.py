@@ -238,6 +238,15 @@ class ArmController:
             self._give_in(self._parts.stop)
             self._enter(Mode.SAFE_HOLD, reason)
 
+    def touched_before(self) -> None:
+        """Something touched the arm before this controller began: unless it is to go on by itself
+        after a touch, it waits to be cleared.
+        """
+        waits = self._parts.reaction is not None and self.settings.resume_after == 0.0
+        if waits and self.mode in FOLLOWING:
+            self._give_in(self._parts.stop)
+            self._enter(Mode.SAFE_HOLD, "touched before this controller began")
+
     def enable(self, enabled: bool) -> None:
         """Hold the pose that it finds; or brake, and then let go."""
         if enabled and self.mode is Mode.DISABLED:

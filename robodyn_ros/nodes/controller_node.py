@@ -42,6 +42,7 @@ class ControllerNode(StateNode):
         self.parameters.apply = self._apply
         self.rounds: Rounds | None = None
         self.word_at = 0.0  # [s], the sample that the detector's last word is about
+        self.told = False  # whether the detector has said anything yet
         self.waiting: Sample | None = None  # for the detector's word, in lockstep
         self.command = EffortMessage(model.n)
         self.reference = JointStateMessage(model.joint_names, "position", "velocity", "effort")
@@ -134,7 +135,8 @@ class ControllerNode(StateNode):
     def _touched(self, message: DiagnosticStatus) -> None:
         """The detector's word, and while something touches, where the push goes."""
         told = {item.key: item.value for item in message.values}
-        touched = message.message in TOUCHED[self.settings.react_to]
+        grave = TOUCHED[self.settings.react_to]
+        touched = message.message in grave
         try:
             r = np.array(told.get("residual", "").split(), dtype=float)
             stamp = seconds_in(told.get("stamp", "0"))
@@ -145,7 +147,9 @@ class ControllerNode(StateNode):
         except ValueError as error:  # an ArgumentError is one
             self.complain(f"refused a word about contact: {error}")
             return
-        self.word_at = stamp
+        if not self.told and not touched and told.get("gravest") in grave:
+            self.arm.touched_before()
+        self.word_at, self.told = stamp, True
         if self.waiting is not None and abs(self.waiting.t - self.word_at) <= SAME:
             sample, self.waiting = self.waiting, None
             self._answer(sample)

@@ -40,6 +40,7 @@ class DynamicsNode(StateNode):
     def __init__(self) -> None:
         self.word: tuple[Any, ...] | None = None  # what was last said about contact
         self.told = 0.0  # [s], when
+        self.gravest = Level.CLEAR  # since the last reset: a controller that is restarted asks
         super().__init__("dynamics_node", DynamicsSettings())
 
     def configure(self, model: RobotModel) -> None:
@@ -124,6 +125,7 @@ class DynamicsNode(StateNode):
         state = report.state
         word = (state.level, state.joints, state.link)
         touched = state.level >= Level.CONTACT
+        self.gravest = max(self.gravest, state.level)
         recent = 0.0 <= t - self.told < self.settings.heartbeat
         if word == self.word and recent and not touched:
             return
@@ -136,6 +138,7 @@ class DynamicsNode(StateNode):
             "force": f"{math.hypot(*report.wrench[:3]):.3f}",
             "residual": " ".join(f"{x:.6g}" for x in report.r) if touched else "",
             "reason": state.reason,
+            "gravest": self.gravest.name if self.gravest >= Level.CONTACT else "",
             "stamp": f"{t:.9f}",
         }
         self.to_state.publish(
@@ -149,6 +152,7 @@ class DynamicsNode(StateNode):
 
     def _reset(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         self.monitor.reset("reset")
+        self.gravest = Level.CLEAR
         response.success, response.message = True, "the observer starts anew"
         return response
 

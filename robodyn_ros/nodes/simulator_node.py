@@ -96,11 +96,11 @@ class SimulatorNode(ArmNode):
         while others have their turn, and a timer goes on.
         """
         self.stepping = True
-        for _ in range(BATCH):
+        for count in range(BATCH):
             if not self.fresh:
                 break
             self._step()
-            self._publish()
+            self._publish(tick=count == 0)
         self.stepping, self.stepped = False, time.perf_counter()
 
     def _go_on(self) -> None:
@@ -151,13 +151,16 @@ class SimulatorNode(ArmNode):
             self.braked = bool(self.limiter.excess.any())
         return self.limiter.tau
 
-    def _publish(self) -> None:
+    def _publish(self, tick: bool = True) -> None:
+        """What is measured now. tick: tell the time to other processes, too."""
         seen, t = self.plant.measurement, self.start + self.plant.state.t
         self.states.position[:], self.states.velocity[:] = seen.q, seen.qd
         self.states.effort[:] = seen.tau
         if self.settings.free_running:
             set_stamp(self.clock_message.clock, t)
-            self.to_clock.publish(self.clock_message)
+            self.to_clock.call(self.clock_message)
+            if tick:
+                self.to_clock.send(self.clock_message)
         if self.to_truth.wanted:
             self.truth.effort[:] = self.plant.state.tau_ext
             self.to_truth.publish(self.truth.at(t))

@@ -20,8 +20,16 @@ class Outlet:
 
     def publish(self, message: Any) -> None:
         """To those in this process at once, to all others by the middleware."""
+        self.call(message)
+        self.send(message)
+
+    def call(self, message: Any) -> None:
+        """To those in this process only."""
         for callback in self.near:
             callback(message)
+
+    def send(self, message: Any) -> None:
+        """To all others only."""
         if self.heard:
             self.publisher.publish(message)
 

@@ -16,7 +16,7 @@ from std_msgs.msg import Bool  # isort: skip
 from std_srvs.srv import Trigger  # isort: skip
 from trajectory_msgs.msg import JointTrajectory  # isort: skip
 
-from robodyn_ros.control.arm_controller import Mode  # isort: skip
+from robodyn_ros.control.arm_controller import FOLLOWING, Mode  # isort: skip
 from robodyn_ros.nodes.controller_node import ControllerNode  # isort: skip
 from robodyn_ros.nodes.dynamics_node import DynamicsNode  # isort: skip
 from robodyn_ros.nodes.runtime import LATCHED  # isort: skip
@@ -215,6 +215,33 @@ def controller_restarts_after_collision():
         rig.is_normal_again()
 
 
+def controller_restarts_long_after_collision():
+    """The detector remembers for it; `clear` is asked for once more, and nothing jumps."""
+    with rig_of() as rig:
+        collided(rig)
+        assert rig.run(1.5, lambda: rig.level == "CLEAR")
+        rig.run(0.3)
+        rig.replace_controller()
+        rig.run(0.5)
+        assert rig.level == "CLEAR" and rig.mode is Mode.SAFE_HOLD
+        assert rig.controller.arm.reason == "touched before this controller began"
+        rig.is_normal_again()
+        rig.run(1.0)  # on its way: the rig looks at every torque
+        assert rig.normal()
+
+
+def controller_restarts_after_reset():
+    """Who has reset the detector has seen to the arm."""
+    with rig_of() as rig:
+        collided(rig)
+        assert rig.run(1.5, lambda: rig.level == "CLEAR")
+        rig.detector._reset(None, Trigger.Response())
+        assert rig.run(1.0, lambda: rig.level == "CLEAR")
+        rig.replace_controller()
+        rig.run(0.3)
+        assert rig.mode in FOLLOWING
+
+
 CASES = [
     Case(28, "the detector dies", "S", detector_dies),
     Case(28, "the controller dies", "S U", controller_dies),
@@ -230,6 +257,8 @@ CASES = [
     Case(32, "start inside a contact", "U", starts_in_contact),
     Case(32, "detector restarts", "latched", detector_restarts_after_collision),
     Case(32, "controller restarts", "latched", controller_restarts_after_collision),
+    Case(32, "later restart", "latched", controller_restarts_long_after_collision),
+    Case(32, "restart after reset", "N", controller_restarts_after_reset),
 ]
 
 
