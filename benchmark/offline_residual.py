@@ -19,7 +19,8 @@ from figures import Figure, figures_table, finish, options
 from rich.console import Console
 
 import robodyn_ros as rd
-from robodyn_ros.detection.monitor import ContactMonitor, MonitorSettings, ThresholdSettings
+from robodyn_ros.detection.monitor import ContactMonitor
+from robodyn_ros.detection.monitor_settings import MonitorSettings, ThresholdSettings
 from robodyn_ros.recording.bag_reader import open_bag
 from robodyn_ros.recording.bag_writer import BagWriter
 from robodyn_ros.recording.joint_states import TYPE, serialized

@@ -54,7 +54,7 @@ from robodyn_ros.resources import share_path
 RATES = {"free": 250.0, "wall": 1000.0}  # [Hz]
 STARTING = 3.0  # [s] in which a process still grows
 RESTARTING, SETTLED = 0.2, 0.35  # shares of the time: restarts until, watched from
-RESTARTS, SOONEST = 12, 12.0  # in the first part, and [s] between two of them at least
+RESTARTS, SOONEST = 12, 10.0  # in the first part, and [s] that each life lasts at least
 YOUNG = 4.0  # [s] after a start in which nothing is asked of a node, nor counted
 PUSH, SETTING, GUEST, VISIT = 2.0, 3.0, 30.0, 5.0  # [s] of wall time, from one to the next
 TOLD = 120.0  # [s] between lines where there is no terminal
@@ -190,8 +190,8 @@ class Soak:
             self._look()
             show(self)
         if self.progress < RESTARTING:
-            every = max(self._expected() * RESTARTING / RESTARTS, SOONEST)
-            if now - self._born > YOUNG and self._is_due("restart", every):
+            share = RESTARTING * self.outcome.restarts / RESTARTS
+            if now - self._born > SOONEST and self.progress >= share:
                 self._restart()
         elif not self.guest.running and self._is_due("guest", GUEST):
             self.guest.start()
@@ -215,11 +215,6 @@ class Soak:
             return False
         self._due[what] = now + every
         return True
-
-    def _expected(self) -> float:
-        """[s] of wall time that the whole will take, as far as can be told."""
-        gone = time.monotonic() - self.started
-        return gone / max(self.progress, 1e-3) if self.outcome.mode == "free" else self.span
 
     # what is done to it
 

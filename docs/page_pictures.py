@@ -27,7 +27,8 @@ from robodyn_ros.dashboard.feed import Feed
 from robodyn_ros.dashboard.page import Page
 from robodyn_ros.dashboard.visuals import Visuals
 from robodyn_ros.detection.detector import Level
-from robodyn_ros.detection.monitor import ContactMonitor, MonitorSettings, ThresholdSettings
+from robodyn_ros.detection.monitor import ContactMonitor
+from robodyn_ros.detection.monitor_settings import MonitorSettings, ThresholdSettings
 from robodyn_ros.nodes.rounds import Rounds
 from robodyn_ros.settings import leaves
 

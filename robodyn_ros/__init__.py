@@ -101,7 +101,8 @@ _HOME = {
     "detection.fault_identification": ["FaultReport", "identify_fault"],
     "detection.isolation": ["Isolation", "isolate"],
     "detection.wrench": ["ContactPoint", "contact_point", "external_wrench", "force_doubt"],
-    "detection.monitor": ["ContactMonitor", "MonitorSettings", "ThresholdSettings"],
+    "detection.monitor": ["ContactMonitor"],
+    "detection.monitor_settings": ["MonitorSettings", "ThresholdSettings"],
     "detection.model_errors": ["ModelErrors"],
     "detection.model_correction": ["correct_model"],
     "identification.log": ["Log"],
@@ -169,8 +170,8 @@ if TYPE_CHECKING:  # the same for type checkers; a test keeps both lists alike
     from .detection.model_correction import correct_model as correct_model
     from .detection.model_errors import ModelErrors as ModelErrors
     from .detection.monitor import ContactMonitor as ContactMonitor
-    from .detection.monitor import MonitorSettings as MonitorSettings
-    from .detection.monitor import ThresholdSettings as ThresholdSettings
+    from .detection.monitor_settings import MonitorSettings as MonitorSettings
+    from .detection.monitor_settings import ThresholdSettings as ThresholdSettings
     from .detection.observer import MomentumObserver as MomentumObserver
     from .detection.observer import residual as residual
     from .detection.other_observers import EnergyObserver as EnergyObserver

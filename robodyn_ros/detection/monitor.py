@@ -7,80 +7,27 @@ runs, and neither the residual nor the state jumps.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from ..dynamics.call import per_joint
 from ..dynamics.kinematics import forward_kinematics
 from ..errors import ArgumentError
 from ..model.robot import RobotModel
-from ..settings import check, group, one_or_each, setting
+from ..settings import one_or_each
 from .detector import CollisionDetector, CollisionState, Level
 from .effort_scale import EffortScale
 from .isolation import isolate
+from .monitor_settings import MonitorSettings
 from .observer import MomentumObserver
-from .thresholds import Thresholds
 from .wrench import external_wrench
 
 Array = npt.NDArray[np.float64]
 
 NO_WRENCH = np.zeros(6)
 LIKELY = 100.0  # [N], how hard an arm is touched: what it hardly feels is not told as a wild force
-
-
-@dataclass(frozen=True)
-class ThresholdSettings:
-    """Thresholds of one level: one number for all joints, or one each."""
-
-    base: tuple[float, ...] = setting((2.0,), "threshold at rest", "N m or N", low=0.0)
-    in_motion: tuple[float, ...] = setting(
-        (0.0,), "added once a joint moves: dry friction that the model lacks", "N m or N", low=0.0
-    )
-    per_velocity: tuple[float, ...] = setting((0.0,), "added per speed", "N m s/rad", low=0.0)
-    per_acceleration: tuple[float, ...] = setting(
-        (0.0,), "added per acceleration", "kg m^2", low=0.0
-    )
-
-    def __post_init__(self) -> None:
-        check(self)
-
-    def thresholds(self, model: RobotModel) -> Thresholds:
-        """The same for this robot."""
-        return Thresholds(
-            base=per_joint(model, "base", self.base),
-            in_motion=per_joint(model, "in_motion", self.in_motion),
-            per_velocity=per_joint(model, "per_velocity", self.per_velocity),
-            per_acceleration=per_joint(model, "per_acceleration", self.per_acceleration),
-        )
-
-
-@dataclass(frozen=True)
-class MonitorSettings:
-    """How contact is looked for."""
-
-    gain: tuple[float, ...] = setting(
-        (50.0,), "observer gain: the residual follows at this rate", "1/s", low=1e-3, high=1e4
-    )
-    friction: bool = setting(False, "take the model's friction off the torque")
-    gravity_free: bool = setting(False, "commands come without the torque that carries the arm")
-    contact: ThresholdSettings = group(ThresholdSettings, base=(2.0,))
-    collision: ThresholdSettings = group(ThresholdSettings, base=(4.0,))
-    debounce: float = setting(0.0, "how long a residual must stay above", "s", low=0.0, high=1.0)
-    hysteresis: float = setting(
-        0.8, "share of the threshold below which contact ends", low=0.05, high=1.0
-    )
-    release: float = setting(0.05, "and for how long", "s", low=0.0, high=10.0)
-    settling: float = setting(
-        0.1, "UNKNOWN for so long after a start, a gap or bad data", "s", low=0.0, high=10.0
-    )
-    masked: tuple[str, ...] = setting((), "joints that are not looked at")
-    wrench_link: str = setting("", "where the wrench is told; empty: the touched or the last link")
-
-    def __post_init__(self) -> None:
-        check(self)
 
 
 class _Parts(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..control.arm_settings import ArmSettings
-from ..detection.monitor import MonitorSettings
+from ..detection.monitor_settings import MonitorSettings
 from ..errors import ArgumentError
 from ..model.load import load_robot
 from ..model.robot import RobotModel

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..detection.monitor import MonitorSettings
+from ..detection.monitor_settings import MonitorSettings
 from ..errors import ArgumentError
 from ..model.load import load_robot
 from ..model.robot import RobotModel

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..detection.monitor import ThresholdSettings
+from ..detection.monitor_settings import ThresholdSettings
 from ..errors import ArgumentError
 from .events import Event
 from .offline import Watched

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..detection.monitor import MonitorSettings
+from ..detection.monitor_settings import MonitorSettings
 from ..errors import ArgumentError
 from ..settings import changed, leaves
 

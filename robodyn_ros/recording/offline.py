@@ -23,7 +23,8 @@ from ..detection.detector import (
     Level,
     _follow,
 )
-from ..detection.monitor import ContactMonitor, MonitorSettings
+from ..detection.monitor import ContactMonitor
+from ..detection.monitor_settings import MonitorSettings
 from ..detection.observer import residual
 from ..dynamics.vector import U1, U2, kernel
 from ..model.block import U

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from ..detection.monitor import MonitorSettings, ThresholdSettings
+from ..detection.monitor_settings import MonitorSettings, ThresholdSettings
 from ..detection.thresholds import Thresholds, calibrate
 from ..errors import ArgumentError
 from .bag_reader import Progress, quiet

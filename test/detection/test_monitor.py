@@ -7,7 +7,8 @@ import pytest
 
 import robodyn_ros as rd
 from robodyn_ros.detection.detector import Level
-from robodyn_ros.detection.monitor import ContactMonitor, MonitorSettings, ThresholdSettings
+from robodyn_ros.detection.monitor import ContactMonitor
+from robodyn_ros.detection.monitor_settings import MonitorSettings, ThresholdSettings
 
 MODEL = rd.robots.lwr_iii()
 Q = np.array([0.1, 0.6, -0.2, 1.1, 0.3, 0.7, 0.2])

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from recording_cases import MODEL, motion
 
-from robodyn_ros.detection.monitor import ContactMonitor, MonitorSettings, ThresholdSettings
+from robodyn_ros.detection.monitor import ContactMonitor
+from robodyn_ros.detection.monitor_settings import MonitorSettings, ThresholdSettings
 from robodyn_ros.recording.offline import watch
 
 FIXED = MonitorSettings(

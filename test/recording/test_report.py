@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from recording_cases import MODEL, motion, write_bag
 
-from robodyn_ros.detection.monitor import MonitorSettings, ThresholdSettings
+from robodyn_ros.detection.monitor_settings import MonitorSettings, ThresholdSettings
 from robodyn_ros.recording.command import Question, answered, save_report
 from robodyn_ros.recording.html_page import table
 from robodyn_ros.recording.node_yaml import NodeParameters

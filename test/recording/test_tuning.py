@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from recording_cases import MODEL, TOUCHES, write_bag
 
-from robodyn_ros.detection.monitor import MonitorSettings, ThresholdSettings
+from robodyn_ros.detection.monitor_settings import MonitorSettings, ThresholdSettings
 from robodyn_ros.recording import node_yaml
 from robodyn_ros.recording.command import Question, answered, tuned_yaml
 from robodyn_ros.recording.offline import watch
