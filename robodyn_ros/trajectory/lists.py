@@ -64,11 +64,7 @@ def from_points(
         knots.insert(0, (0.0, _start(start, knots[0][0], ordered)))
     times = np.array([t for t, _ in knots])
     _check_times(times)
-    pieces = [
-        _piece(t0, t1, left, right)
-        for (t0, left), (t1, right) in zip(knots[:-1], knots[1:], strict=True)
-    ]
-    return PiecewisePolynomial(times, pieces)
+    return PiecewisePolynomial(times, _pieces(times, [known for _, known in knots]))
 
 
 def _distinct(names: Sequence[str]) -> tuple[str, ...]:
@@ -92,17 +88,25 @@ def _order(given: tuple[str, ...], wanted: tuple[str, ...]) -> list[int]:
 
 def _knot(k: int, point: Any, given: tuple[str, ...], order: list[int]) -> tuple[float, Array]:
     """Time, and (1 to 3, n): position and the derivatives that are known, in the wanted order."""
-    known = []
-    for field in FIELDS:
-        values = np.asarray(getattr(point, field), dtype=np.float64)
-        if values.size == 0:
-            break
-        known.append(_checked(f"{field} of point {k}", values, given)[order])
-    if not known:
+    lists = [getattr(point, field) for field in FIELDS]
+    count = next((i for i, values in enumerate(lists) if len(values) == 0), len(lists))
+    if count == 0:
         raise ArgumentError(f"point {k} has no positions")
-    if len(known) == 1 and len(point.accelerations):
+    if count == 1 and len(lists[2]):
         raise ArgumentError(f"point {k} has accelerations but no velocities: give both")
-    return _seconds(point.time_from_start), np.array(known)
+    known = np.empty((count, len(given)))
+    for row, field, values in zip(known, FIELDS, lists, strict=False):
+        if len(values) != row.size:
+            raise ArgumentError(
+                f"{field} of point {k} must be {row.size} numbers, got {len(values)}"
+            )
+        row[:] = values
+    if not np.isfinite(known).all():
+        i, j = np.argwhere(~np.isfinite(known))[0]
+        raise ArgumentError(
+            f"{FIELDS[i]} of point {k} must be finite; joint '{given[j]}' has {known[i, j]}"
+        )
+    return _seconds(point.time_from_start), known[:, order]
 
 
 def _seconds(time: Any) -> float:
@@ -144,8 +148,14 @@ def _check_times(times: Array) -> None:
         raise ArgumentError("one point at time 0 is no motion: give a later one")
 
 
-def _piece(t0: float, t1: float, left: Array, right: Array) -> Array:
-    """(n, 6): coefficients by as many derivatives as both ends have."""
-    r = min(len(left), len(right))
-    coefficients = hermite(np.array([t0, t1]), np.array([left[:r], right[:r]]))[0]
-    return np.pad(coefficients, ((0, 0), (0, 6 - 2 * r)))
+def _pieces(times: Array, knots: list[Array]) -> Array:
+    """(P, n, 6): coefficients by as many derivatives as both ends of a piece have."""
+    known = np.array([len(knot) for knot in knots])
+    shared = np.minimum(known[:-1], known[1:])
+    values = np.zeros((len(knots), len(FIELDS), knots[0].shape[1]))
+    for value, knot in zip(values, knots, strict=True):
+        value[: len(knot)] = knot
+    pieces = np.zeros((shared.size, values.shape[2], 2 * len(FIELDS)))
+    for r in set(shared.tolist()):
+        pieces[shared == r, :, : 2 * r] = hermite(times, values[:, :r])[shared == r]
+    return pieces
