@@ -6,8 +6,8 @@ Plant, controller and detector run as processes of their own. Each is killed and
 many times; looked at are: how long after the start of its process the first valid output comes,
 whether the torque that acts on the arm ever changes faster than it may, whether an alarm is
 invented, and whether the arm goes on. Then the same while the arm gives way to a push and waits to
-be cleared: that must outlast a restart of the detector and of the plant, and a controller that
-starts while the push lasts must give way at once.
+be cleared: that must outlast a restart of the detector, of the plant and of the controller, and a
+controller that starts while the push lasts must give way at once.
 """
 
 from __future__ import annotations
@@ -257,6 +257,24 @@ def latched(rate: float, **controller: Any) -> Iterator[Figure]:
                 return False
             return not there.wait(lambda: not waiting() or seen.speed > MOVING, span)
 
+        def freed() -> None:
+            """The push ends, and the detector says so."""
+            seen.level = ""
+            there.push("link_6", 0.0)
+            there.wait(lambda: seen.level == "CLEAR")
+
+        def goes_on() -> Figure:
+            seen.step = 0.0
+            seen.clear()
+            resumed = there.wait(there.under_way)
+            return Figure(
+                "cleared, the arm goes on without a torque step",
+                f"{seen.step:.2f} of the limit",
+                "≤ 1",
+                resumed and seen.step <= 1.0 + ROUNDING,
+                "" if resumed else f"{seen.mode}",
+            )
+
         there.push("link_6", 8.0)
         told = there.wait(lambda: seen.mode == "REACTING")
         there.crash("controller_node", 0.2)
@@ -265,24 +283,21 @@ def latched(rate: float, **controller: Any) -> Iterator[Figure]:
         there.wait(lambda: bool(seen.mode))
         again = told and not there.wait(lambda: not waiting(), 2.0)
         yield _kept("controller_node, while the push lasts", again)
-        seen.level = ""
-        there.push("link_6", 0.0)
-        there.wait(lambda: seen.level == "CLEAR")
+        freed()
         for node in ("dynamics_node", "simulator_node"):
             there.crash(node, 0.3)
             there.wait(lambda node=node: node in seen.first)
             back = there.wait(lambda: seen.level == "CLEAR")
             yield _kept(f"{node}, after the push", back and still(3.0))
-        seen.step = 0.0
-        seen.clear()
-        resumed = there.wait(there.under_way)
-        yield Figure(
-            "cleared, the arm goes on without a torque step",
-            f"{seen.step:.2f} of the limit",
-            "≤ 1",
-            resumed and seen.step <= 1.0 + ROUNDING,
-            "" if resumed else f"{seen.mode}",
-        )
+        yield goes_on()
+        there.push("link_6", 8.0)
+        told = there.wait(lambda: seen.mode == "REACTING")
+        freed()
+        there.crash("controller_node", 0.3)
+        there.wait(lambda: "controller_node" in seen.first)
+        seen.mode = ""
+        yield _kept("controller_node, after the push", told and still(3.0))
+        yield goes_on()
 
 
 def _kept(who: str, kept: bool) -> Figure:

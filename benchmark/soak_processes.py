@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from robodyn_ros.nodes.terminal import stay_here
+
 HERE = Path(__file__).parent
 TICK = os.sysconf("SC_CLK_TCK")
 PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -20,9 +22,9 @@ STOPPING = 20.0  # [s] that a node may take to end after a signal
 
 
 def stay_apart() -> None:
-    """Discover on this machine only, and in a domain that tests do not use."""
+    """On this machine only, as the demo does, and in a domain that tests do not use."""
     os.environ.setdefault("ROS_DOMAIN_ID", str(210 + os.getpid() % 20))
-    os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
+    stay_here()
 
 
 class Resources(NamedTuple):

@@ -9,6 +9,7 @@ import subprocess
 import time
 from contextlib import contextmanager
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 from fault_rig import own_domain
@@ -135,18 +136,13 @@ def arm_in_motion(log, composed=False, **changes):
     """Three processes, or one, with the arm going round; an onlooker beside."""
     overrides = {node: {**PATIENT.get(node, {}), **changes.get(node, {})} for node in NODES}
     demo = Demo(PARAMS, 0.0, composed, log=log, overrides=overrides)
-    before = os.environ.get("ROS_DOMAIN_ID")
-    os.environ["ROS_DOMAIN_ID"] = str(own_domain())
-    try:
+    with mock.patch.dict(os.environ, {"ROS_DOMAIN_ID": str(own_domain())}):
+        os.environ.pop(terminal.RANGE, None)
+        terminal.stay_here()  # as the demo does: by UDP, on the loopback interface
         with running(demo) as processes, terminal.looking() as (node, executor):
             look = Look(node, executor, processes, log)
             look.moves()
             yield look
-    finally:
-        if before is None:
-            os.environ.pop("ROS_DOMAIN_ID")
-        else:
-            os.environ["ROS_DOMAIN_ID"] = before
     assert "Traceback" not in log.read_text()
 
 
