@@ -70,7 +70,7 @@ class Onlooker:
         self.level = self.mode = ""
         self.alarms = self.invalid = 0
         self.speed = self.step = 0.0  # [rad/s]; largest change of torque, as a share of the limit
-        self._applied: tuple[float, np.ndarray] | None = None  # time, torque
+        self._applied: tuple[float, np.ndarray] | None = None  # torque, and since when it acts
         self._given: tuple[float, np.ndarray] | None = None
         self._alone = False  # whether the plant has no controller, or a very new one
         node.create_subscription(JointState, "joint_states", self._state, STATE_IN)
@@ -114,9 +114,10 @@ class Onlooker:
         self.speed = float(np.abs(message.velocity).max())
         since = time.monotonic() - self.first.get("controller_node", math.inf)
         self._alone = self._alone and since < HANDOVER
-        if self._alone and self._applied is not None:
-            self._compare(tau, self._applied[1], t - self._applied[0])
-        self._applied = t, tau
+        if self._applied is None or (tau != self._applied[1]).any():  # else no command came
+            if self._alone and self._applied is not None:
+                self._compare(tau, self._applied[1], t - self._applied[0])
+            self._applied = t, tau
 
     def _reference(self, message: JointState) -> None:
         t, tau = seconds(message.header.stamp), np.array(message.effort)
