@@ -382,6 +382,27 @@ def test_safe_hold_is_kept_until_cleared():
     np.testing.assert_allclose(rig.state.q, here, atol=1e-4)
 
 
+@pytest.mark.parametrize("begun", [False, True])
+@pytest.mark.parametrize(
+    ("settings", "mode"),
+    [
+        ({}, Mode.SAFE_HOLD),
+        ({"resume_after": 0.5}, Mode.HOLDING),
+        ({"reaction": "none"}, Mode.HOLDING),
+    ],
+)
+def test_a_touch_before_it_began_is_to_be_cleared(settings, mode, begun):
+    rig = Rig(**settings)
+    if not begun:
+        rig.arm = ArmController(LWR, ArmSettings(**settings))
+    rig.arm.touched_before()
+    rig.run(0.3)
+    assert rig.arm.mode is mode
+    rig.arm.clear()
+    rig.run(0.1)
+    assert rig.arm.mode is Mode.HOLDING
+
+
 def coast(rig, seconds, dt=DT, tell=True):
     """The arm goes on while nobody sees it."""
     for _ in range(round(seconds / dt)):
