@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import gc
 import io
 import math
 import os
@@ -30,6 +31,7 @@ from ..errors import RobodynError
 
 LOOK = 0.05  # [s], how often the spin looks whether it should end
 GRACE = 1.0  # [s], for nodes to come to rest after a signal
+TIDY = 10.0  # [s] between two collections of garbage
 
 # State goes out reliable and comes in best-effort, so that any peer connects
 STATE_OUT = QoSProfile(depth=10)
@@ -78,6 +80,7 @@ def run(
             nodes.append(make())
             executor.add_node(nodes[-1])
         made(nodes)
+        keep_tidy(nodes[0])
         spin(executor, until=lambda: bool(signals) or any(ended(node) for node in nodes))
         for node in nodes:
             getattr(node, "begin_stop", lambda: None)()
@@ -90,6 +93,17 @@ def run(
         shut_down(executor, nodes)
         for number, handler in previous.items():
             signal.signal(number, handler)
+
+
+def keep_tidy(node: Node) -> None:
+    """Collect garbage now and then, in no time: what is there by now stays, and is not looked at.
+
+    Else a collection looks at all that numba has made, up to 0.1 s in the midst of a control loop,
+    or there is none for hours, and the interpreter hoards what it could use again.
+    """
+    gc.collect()
+    gc.freeze()
+    node.create_timer(TIDY, gc.collect, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
 
 def ended(node: Node) -> bool:
