@@ -197,6 +197,7 @@ class Scene:
         message = WrenchStamped()
         message.header.frame_id = link
         message.wrench.torque.z = torque
+        self.wait(lambda: self.seen.push.get_subscription_count() > 0)
         self.seen.push.publish(message)
 
 
@@ -281,7 +282,7 @@ def latched(rate: float, **controller: Any) -> Iterator[Figure]:
         there.crash("controller_node", 0.2)
         there.wait(lambda: "controller_node" in seen.first)  # before, it knows of no arm
         seen.mode = ""
-        there.wait(lambda: bool(seen.mode))
+        there.wait(lambda: waiting() or seen.mode == "TRACKING")  # it may hold at first
         again = told and not there.wait(lambda: not waiting(), 2.0)
         yield _kept("controller_node, while the push lasts", again)
         freed()

@@ -25,6 +25,7 @@ from .runtime import LATCHED, STATE_OUT, EffortMessage, JointStateMessage, run
 from .state_node import StateNode
 
 SAME = 1e-6  # [s]: stamps that went through text
+INTRODUCED = 2.0  # [s] after the first sample in which a detector that runs will have been heard
 LEVELS = ("CLEAR", "CONTACT", "COLLISION")  # any other word means that nobody knows
 TOUCHED = {"contact": ("CONTACT", "COLLISION"), "collision": ("COLLISION",)}
 
@@ -43,6 +44,7 @@ class ControllerNode(StateNode):
         self.rounds: Rounds | None = None
         self.word_at = 0.0  # [s], the sample that the detector's last word is about
         self.told = False  # whether the detector has said anything yet
+        self.seen_at: float | None = None  # [s], the first sample
         self.waiting: Sample | None = None  # for the detector's word, in lockstep
         self.command = EffortMessage(model.n)
         self.reference = JointStateMessage(model.joint_names, "position", "velocity", "effort")
@@ -94,8 +96,17 @@ class ControllerNode(StateNode):
         silent = sample.t - self.word_at
         if 0.0 < self.settings.detector_timeout < silent and self.word_at:
             self.arm.safe_hold(f"no word of the detector for {silent:.3f} s")
-        if self.settings.motion == "demo" and self.arm.mode is Mode.HOLDING:
+        if (
+            self.settings.motion == "demo"
+            and self.arm.mode is Mode.HOLDING
+            and self._may_begin(sample.t)
+        ):
             self._go_round(sample.q)
+
+    def _may_begin(self, t: float) -> bool:
+        """Whether the detector has spoken, who may know of a touch, or there seems to be none."""
+        self.seen_at = t if self.seen_at is None else min(self.seen_at, t)
+        return self.told or t - self.seen_at > INTRODUCED
 
     def _command(self, tau: np.ndarray) -> None:
         self.command.data[:] = tau
