@@ -25,6 +25,7 @@ from .runtime import LATCHED, STATE_OUT, EffortMessage, JointStateMessage, run
 from .state_node import StateNode
 
 SAME = 1e-6  # [s]: stamps that went through text
+BLIND = 1.0  # [s] without a good sample after which nothing is commanded any more
 INTRODUCED = 2.0  # [s] after the first sample in which a detector that runs will have been heard
 LEVELS = ("CLEAR", "CONTACT", "COLLISION")  # any other word means that nobody knows
 TOUCHED = {"contact": ("CONTACT", "COLLISION"), "collision": ("COLLISION",)}
@@ -45,6 +46,7 @@ class ControllerNode(StateNode):
         self.word_at = 0.0  # [s], the sample that the detector's last word is about
         self.told = False  # whether the detector has said anything yet
         self.seen_at: float | None = None  # [s], the first sample
+        self.answered_at = 0.0  # [s], the last one
         self.waiting: Sample | None = None  # for the detector's word, in lockstep
         self.command = EffortMessage(model.n)
         self.reference = JointStateMessage(model.joint_names, "position", "velocity", "effort")
@@ -66,10 +68,13 @@ class ControllerNode(StateNode):
 
     def unseen(self, reason: str, faulty: bool) -> None:
         """Without a sample, what the arm can do about it; in lockstep no answer is due, and before
-        the first sample there is none.
+        the first sample there is none. If that lasts, silence: whoever drives the arm then holds
+        it, and one that begins anew elsewhere is not pushed about by somebody blind.
         """
         if self.pace.samples and not self.settings.lockstep:
-            self._command(self.arm.lost(self.sample_time, reason, faulty=faulty))
+            tau = self.arm.lost(self.sample_time, reason, faulty=faulty)
+            if self.sample_time - self.answered_at <= BLIND:
+                self._command(tau)
 
     def look(self) -> None:
         """Find out who listens, and who else commands."""
@@ -92,6 +97,7 @@ class ControllerNode(StateNode):
             self.arm.restart()
             self.word_at = min(self.word_at, sample.t)  # time may have gone back
         self._command(self.arm.update(sample.t, sample.q, sample.qd))
+        self.answered_at = sample.t
         self._publish_reference(sample.t)
         silent = sample.t - self.word_at
         if 0.0 < self.settings.detector_timeout < silent and self.word_at:

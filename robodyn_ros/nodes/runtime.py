@@ -90,6 +90,7 @@ def run(
         print(f"error: {error}", file=sys.stderr)
         return 1
     finally:
+        gc.unfreeze()
         shut_down(executor, nodes)
         for number, handler in previous.items():
             signal.signal(number, handler)

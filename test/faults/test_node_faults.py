@@ -54,6 +54,21 @@ def controller_dies():
         rig.is_normal_again()
 
 
+def controller_stays_blind():
+    """It gives torque for a second, then nothing: the plant holds itself. Nothing jumps."""
+    with rig_of() as rig:
+        rig.begins_normally()
+        rig.deaf = True
+        rig.run(0.9)
+        assert rig.mode is Mode.SAFE_HOLD and not rig.plant_node.braked
+        rig.run(0.2)
+        given = len(rig.torques)
+        rig.run(0.5)
+        assert len(rig.torques) == given and rig.plant_node.braked
+        rig.deaf = False
+        rig.is_normal_again()
+
+
 # row 29
 
 
@@ -230,6 +245,18 @@ def controller_restarts_long_after_collision():
         assert rig.normal()
 
 
+def controller_waits_for_the_first_word():
+    """A motion that begins by itself could lead into what the detector is about to tell of."""
+    with rig_of() as rig:
+        rig.mute = True
+        rig.run(1.9)
+        assert rig.mode is Mode.HOLDING
+        rig.run(0.2)  # there seems to be no detector
+        assert rig.mode is Mode.TRACKING
+    with rig_of() as rig:
+        assert rig.run(0.01, lambda: rig.mode is Mode.TRACKING)
+
+
 def controller_restarts_after_reset():
     """Who has reset the detector has seen to the arm."""
     with rig_of() as rig:
@@ -245,6 +272,7 @@ def controller_restarts_after_reset():
 CASES = [
     Case(28, "the detector dies", "S", detector_dies),
     Case(28, "the controller dies", "S U", controller_dies),
+    Case(28, "the controller stays blind", "S", controller_stays_blind),
     Case(29, "simulator reset", "Z", begins_anew(reset)),
     Case(29, "teleport", "Z", begins_anew(teleport)),
     Case(29, "clock back by 10 s", "Z", begins_anew(clock_back(10.0))),
@@ -259,6 +287,7 @@ CASES = [
     Case(32, "controller restarts", "latched", controller_restarts_after_collision),
     Case(32, "later restart", "latched", controller_restarts_long_after_collision),
     Case(32, "restart after reset", "N", controller_restarts_after_reset),
+    Case(32, "no word yet", "waits", controller_waits_for_the_first_word),
 ]
 
 
