@@ -99,7 +99,7 @@ def run(
 def keep_tidy(node: Node) -> None:
     """Collect garbage now and then, in no time: what is there by now stays, and is not looked at.
 
-    Else a collection looks at all that numba has made, up to 0.1 s in the midst of a control loop,
+    Else a collection looks at all that numba has made, 0.05 s in the midst of a control loop,
     or there is none for hours, and the interpreter hoards what it could use again.
     """
     gc.collect()
