@@ -24,16 +24,15 @@ ROBOTS = Path(sysconfig.get_path("purelib"), "cmeel.prefix/share/example-robot-d
 ARM = ROBOTS / "ur_description/urdf/ur5_robot.urdf"
 
 
-@pytest.fixture(scope="module")
-def desk(tmp_path_factory):
+@pytest.fixture
+def desk(tmp_path):
     """A folder with somebody's arm.urdf, and an environment for the commands."""
     pytest.importorskip("rclpy", reason="ROS 2 is not installed")
     if not ARM.is_file():
         pytest.skip("example-robot-data is not installed")
-    folder = tmp_path_factory.mktemp("desk")
-    shutil.copy(ARM, folder / "arm.urdf")
+    shutil.copy(ARM, tmp_path / "arm.urdf")
     environment = os.environ | {"ROS_DOMAIN_ID": str(own_domain())}
-    return folder, environment
+    return tmp_path, environment
 
 
 def words_of(line):

@@ -35,6 +35,8 @@ NODES = ("simulator_node", "controller_node", "dynamics_node")
 FELT = 1e-6  # [N m or N]: the truth is 0 but for rounding
 AFTER = 0.3  # [s] after a push within which it may still be told
 START = 60.0  # [s] that the nodes may take to start
+LONGER = 10.0  # [s] for which an arm that is on its way back may finish that
+GIVING_WAY = ("REACTING", "RESUMING")
 LEVELS = ("contact", "collision")
 TOUCHED = ("CONTACT", "COLLISION")
 
@@ -263,7 +265,8 @@ def watch(demo: Demo, show: Any, stay: Any = None) -> Onlooker:
             if not onlooker.t and time.monotonic() - begun > START:
                 raise RobodynError(f"no residual came within {START:g} s: see the nodes' messages")
             show(onlooker)
-            return onlooker.elapsed >= demo.duration
+            late = onlooker.elapsed - demo.duration
+            return late >= (LONGER if onlooker.mode in GIVING_WAY else 0.0)
 
         spin(executor, over)
         if stay is not None:
