@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -18,13 +19,25 @@ from robodyn_ros.nodes.terminal import stay_here
 HERE = Path(__file__).parent
 TICK = os.sysconf("SC_CLK_TCK")
 PAGE = os.sysconf("SC_PAGE_SIZE")
+DOMAINS = range(210, 230)
 STOPPING = 20.0  # [s] that a node may take to end after a signal
 
 
 def stay_apart() -> None:
-    """On this machine only, as the demo does, and in a domain that tests do not use."""
-    os.environ.setdefault("ROS_DOMAIN_ID", str(210 + os.getpid() % 20))
+    """On this machine only, as the demo does, in a domain where nobody is, nor any test."""
+    empty = next(filter(_nobody_in, DOMAINS), DOMAINS[0])
+    os.environ.setdefault("ROS_DOMAIN_ID", str(empty))
     stay_here()
+
+
+def _nobody_in(domain: int) -> bool:
+    """Whether the port on which a domain's first participant is asked for is free."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
+        try:
+            asked.bind(("127.0.0.1", 7410 + 250 * domain))
+        except OSError:
+            return False
+    return True
 
 
 class Resources(NamedTuple):

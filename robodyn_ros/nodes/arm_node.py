@@ -20,6 +20,8 @@ from .parameters import Parameters
 from .runtime import LATCHED, STATE_IN, seconds
 from .topics import Inlet, Outlet
 
+LOOK = 0.05  # [s] between two looks at who listens
+
 
 class ArmNode(Node):
     """A node for one arm: `configure(model)` is called once the robot is known."""
@@ -38,7 +40,7 @@ class ArmNode(Node):
         # On wall time: they go on when simulated time stands still
         self._wall = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(1.0, self._diagnose, clock=self._wall)
-        self.create_timer(0.1, self.look, clock=self._wall)
+        self.create_timer(LOOK, self.look, clock=self._wall)
         self._simulated = bool(self.get_parameter("use_sim_time").value)
         self._simulated_time = 0.0  # [s], simulated time
         if self._simulated:  # as an inlet: within one process it comes before what happens then

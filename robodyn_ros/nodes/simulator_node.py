@@ -29,6 +29,7 @@ FIRST = 1.0  # [s], the first simulated time: a stamp of 0 means that there is n
 BATCH = 10  # steps of a free run before others have their turn: as many as queues hold
 REST = 1e-4  # [s] between two batches, at least
 BRAKE_RATE = 1000.0  # [N m/s or N/s], how fast the brake may change the torque
+HANDOVER = 0.1  # [s] for which that holds on after the brake: a new controller's first commands
 LATE = 0.5  # [s] behind the clock after which lost time is given up instead of caught up
 
 
@@ -49,6 +50,7 @@ class SimulatorNode(ArmNode):
         self.limit = model.tau_max
         self.limiter = Limiter(model, TorqueLimits(model.tau_max, BRAKE_RATE))
         self.braked = False  # whether the brake's torque acts, or the way back from it
+        self.freed = 0.0  # [s] since the commanded torque has been reached on that way
         self.tau = np.zeros(model.n)
         self.fresh = False  # whether a command came since the last step
         self.stepping = False  # whether a free run is under way
@@ -137,18 +139,21 @@ class SimulatorNode(ArmNode):
         self.silent += self.dt
 
     def _given(self, state: PlantState) -> np.ndarray:
-        """The commanded torque; without commands that of the brake, and no jump to it or back."""
+        """The commanded torque; without commands that of the brake, and no jump to it or back,
+        also if a new controller's first commands come two at a time.
+        """
         held = self.silent > self.settings.command_timeout
         if not held and not self.braked:
             return self.tau
         if held and not self.braked:
-            self.braked, commanded = True, self.silent < math.inf
+            self.braked, self.freed, commanded = True, 0.0, self.silent < math.inf
             self.limiter.reset(np.clip(self.tau, -self.limit, self.limit) if commanded else None)
         wanted = self.brake.hold(state, self.dt) if held else self.tau
         self.limiter.apply(wanted, self.dt)
         if not held:
             self.brake.release()
-            self.braked = bool(self.limiter.excess.any())
+            self.freed = 0.0 if self.limiter.excess.any() else self.freed + self.dt
+            self.braked = self.freed < HANDOVER
         return self.limiter.tau
 
     def _publish(self, tick: bool = True) -> None:

@@ -13,7 +13,7 @@ from std_msgs.msg import Float64MultiArray  # isort: skip
 from std_srvs.srv import Trigger  # isort: skip
 
 from robodyn_ros.nodes.runtime import STATE_IN, seconds  # isort: skip
-from robodyn_ros.nodes.simulator_node import SimulatorNode  # isort: skip
+from robodyn_ros.nodes.simulator_node import BRAKE_RATE, HANDOVER, SimulatorNode  # isort: skip
 
 MODEL = rd.robots.planar_2r()
 ARGS = ["-p", "robot.name:=planar_2r", "-p", "rate:=250.0", "-p", "plant.start:=[0.3, 0.4]"]
@@ -54,6 +54,26 @@ def talk():
 def free():
     with bench(SimulatorNode, args=[*ARGS, "-p", "free_running:=true"]) as there:
         yield Talk(there)
+
+
+def test_a_new_controllers_first_commands_two_at_a_time_are_no_step(talk):
+    node = talk.node
+    allowed = BRAKE_RATE * node.dt
+    assert node.braked  # nobody has commanded yet
+
+    def acts(tau):
+        node._command(Float64MultiArray(data=[float(x) for x in tau]))
+        node._step()
+        return node.plant.measurement.tau.copy()
+
+    held = acts(node.limiter.tau)
+    once = acts(held + allowed)
+    thrice = acts(held + 3.0 * allowed)  # of two commands in one cycle only the second acts
+    np.testing.assert_allclose(once - held, allowed)
+    np.testing.assert_allclose(thrice - once, allowed)
+    for _ in range(round(2.0 * HANDOVER / node.dt)):
+        acts(held)
+    np.testing.assert_allclose(acts(held + 3.0 * allowed) - held, 3.0 * allowed)  # in its hands
 
 
 def test_it_keeps_the_wall_clocks_pace_and_holds_itself(talk):
