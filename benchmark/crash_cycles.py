@@ -68,7 +68,9 @@ class Onlooker:
         self.first: dict[str, float] = {}
         self.latest = dict.fromkeys(NODES, 0.0)
         self.level = self.mode = ""
-        self.alarms = self.invalid = 0
+        self.alarms: list[str] = []
+        self.invalid = 0
+        self._died = 0.0  # [s] of the monotonic clock, when a node did last
         self.speed = self.step = 0.0  # [rad/s]; largest change of torque, as a share of the limit
         self._applied: tuple[float, np.ndarray] | None = None  # torque, and since when it acts
         self._given: tuple[float, np.ndarray] | None = None
@@ -94,6 +96,7 @@ class Onlooker:
     def died(self, node: str) -> None:
         """A node is dead; its successor begins anew."""
         self.first.clear()
+        self._died = time.monotonic()
         self._alone = node == "controller_node"
         if node == "controller_node":
             self._given = None
@@ -138,8 +141,10 @@ class Onlooker:
         self._valid("dynamics_node", np.array(message.effort))
 
     def _word(self, message: DiagnosticStatus) -> None:
-        touched = message.message in TOUCHED
-        self.alarms += touched and self.level not in TOUCHED
+        if message.message in TOUCHED and self.level not in TOUCHED:
+            told = {item.key: item.value for item in message.values}
+            after = time.monotonic() - self._died
+            self.alarms.append(f"{message.message} of {told['joints']} {after:.2f} s after")
         self.level = message.message
 
     def _diagnosed(self, message: DiagnosticArray) -> None:
@@ -157,7 +162,7 @@ class Crashes:
     used: list[float] = field(default_factory=list)  # [s] of processor time until then
     back: list[float] = field(default_factory=list)  # [s], from start until the arm moves on
     step: float = 0.0  # largest change of the applied torque, as a share of what is allowed
-    alarms: int = 0
+    alarms: list[str] = field(default_factory=list)
     invalid: int = 0
     lost: int = 0  # cycles after which the arm did not go on
 
@@ -229,7 +234,7 @@ def scene(rate: float, **controller: Any) -> Iterator[Scene]:
 def crashes(there: Scene, node: str, count: int, random: np.random.Generator) -> Iterator[Crashes]:
     """Crash a node again and again; what came of it so far, each time."""
     seen, found = there.seen, Crashes(node)
-    seen.step, seen.alarms, seen.invalid = 0.0, 0, 0
+    seen.step, seen.alarms, seen.invalid = 0.0, [], 0
     for _ in range(count):
         there.pause(random.uniform(0.0, 0.3))
         there.crash(node, random.uniform(*DEAD))
@@ -325,12 +330,13 @@ def figures(found: Crashes) -> Iterator[Figure]:
         found.step <= 1.0 + ROUNDING,
         "of the torque commanded, and of that which acts at a handover",
     )
-    wrong = found.alarms, found.invalid, found.lost
+    wrong = len(found.alarms), found.invalid, found.lost
     yield Figure(
         f"{found.node}: alarms, invalid outputs, arm did not go on",
         ", ".join(str(x) for x in wrong),
         "0, 0, 0",
         not any(wrong),
+        "; ".join(found.alarms),
     )
 
 

@@ -19,20 +19,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from diagnostic_msgs.msg import DiagnosticArray
 from figures import Figure, figures_table, finish, options
 from rich.console import Console
+from sensor_msgs.msg import JointState
+from soak_processes import stay_apart
 
-os.environ["ROS_DOMAIN_ID"] = str(102 + os.getpid() % 100)
-os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
-
-from diagnostic_msgs.msg import DiagnosticArray  # noqa: E402
-from sensor_msgs.msg import JointState  # noqa: E402
-
-from robodyn_ros.nodes import composed as all_nodes  # noqa: E402, F401  compile their kernels
-from robodyn_ros.nodes.demo import NODES, Demo, running  # noqa: E402
-from robodyn_ros.nodes.runtime import STATE_IN, seconds, spin  # noqa: E402
-from robodyn_ros.nodes.terminal import looking  # noqa: E402
-from robodyn_ros.resources import share_path  # noqa: E402
+from robodyn_ros.nodes import composed as all_nodes  # noqa: F401  compile their kernels
+from robodyn_ros.nodes.demo import NODES, Demo, running
+from robodyn_ros.nodes.runtime import STATE_IN, seconds, spin
+from robodyn_ros.nodes.terminal import looking
+from robodyn_ros.resources import share_path
 
 SETTLE = 4.0  # [s] after the start that are not measured
 TICK = os.sysconf("SC_CLK_TCK")
@@ -214,6 +211,7 @@ def main() -> None:
     parser = options(__doc__)
     parser.add_argument("--robot", default="lwr_iii")
     arguments = parser.parse_args()
+    stay_apart()
     console = Console()
     found = []
     with console.status("running the nodes, one configuration after the other"):
