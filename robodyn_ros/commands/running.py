@@ -23,7 +23,7 @@ def demo(
         typer.Option(help="LINK:NEWTON or LINK:FX,FY,FZ, instead of the script's."),
     ] = None,
     params: Annotated[Path | None, typer.Option(help="Parameter YAML of all nodes.")] = None,
-    duration: Annotated[float, typer.Option(help="[s]")] = 30.0,
+    duration: Annotated[float, typer.Option(help="[s]; until the arm is back.")] = 30.0,
     composed: Annotated[bool, typer.Option(help="All nodes in one process.")] = False,
     headless: Annotated[bool, typer.Option(help="No table, no page; for scripts.")] = False,
     page: Annotated[bool, typer.Option(help="The live page, too.")] = True,
