@@ -380,7 +380,7 @@ class ArmController:
         """Give this at the time t, as far as the time since the last torque allows. After a gap,
         that does not count in full: the change would be a step.
         """
-        since = min(max(t - self._given_at, 0.0), 2.0 * self._watch.period)
+        since = min(max(t - self._given_at, 0.0), self._watch.longest_step)
         self._parts.rate_limiter.apply(torque, since)
         self._given_at = t
         return self.tau

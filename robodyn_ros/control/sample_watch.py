@@ -15,6 +15,7 @@ from .controller import PERIOD, Array, JointState, sample
 
 ABSURD = 1e6  # [rad, m, rad/s or m/s]: no joint is there or moves so fast
 FROZEN, TRAVEL = 0.05, 0.02  # [s], [rad or m]: the same sample for so long, so far on the way
+GAP = 0.025  # [s], what a longer gap between two samples counts for: it takes three to be frozen
 BLEND = 0.1  # share of the last gap between samples in their mean
 
 
@@ -54,6 +55,7 @@ class SampleWatch:
         self.model = model
         self.t = -math.inf
         self.period = PERIOD  # [s] between samples, in the mean
+        self.longest_step = 2.0 * PERIOD  # [s] for which torque may change at its rate at once
         self._own = np.full((int(ROWS), model.n), math.nan)
         self._stuck = -1  # the joint whose values are frozen
 
@@ -80,14 +82,15 @@ class SampleWatch:
 
     def take(self, t: float, longest: float) -> None:
         """A good sample has come; a gap counts as no longer than `longest` [s] in the mean, nor
-        than three periods: the torque may change at its rate for two periods at most.
+        than three periods. The torque may change at its rate for two of the periods before it.
         """
+        self.longest_step = 2.0 * self.period
         self.period += BLEND * (min(t - self.t, longest, 3.0 * self.period) - self.period)
         self.t = t
 
     def follow(self, state: JointState, qd_wanted: Array, dt: float) -> None:
         """Refuse samples in which a joint stays the same although it is to move."""
-        joint = _frozen(self._own, state.q, state.qd, qd_wanted, dt)
+        joint = _frozen(self._own, state.q, state.qd, qd_wanted, min(dt, GAP))
         if joint >= 0:
             self._stuck = joint
             raise RobodynError(
