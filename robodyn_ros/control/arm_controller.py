@@ -141,11 +141,11 @@ class ArmController:
             return self.tau
         if self._watch.still_frozen(state):
             return self.lost(t, self.reason)
+        self._state = state  # what it holds from now on is here, not where it was seen before
         if silence > patience and (self.moving or silence > LONG):
             self.safe_hold(f"no good sample for {silence:.3g} s")
-        self._state = state
         self._watch.take(t, patience)
-        if self._blind:
+        if self._blind or silence > patience:
             self._blind = False
             self._giving_in.begin(state)
         if self._touched and self._parts.reaction is not None and self.mode in FOLLOWING:

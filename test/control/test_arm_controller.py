@@ -451,6 +451,21 @@ def test_safe_hold_after_silence_is_where_the_arm_is_then():
     assert np.abs(rig.state.qd).max() < 1e-3
 
 
+def test_an_arm_that_is_elsewhere_after_a_gap_is_held_there():
+    """A plant that was started anew, say; nobody had a look in between."""
+    rig = Rig(timeout=1.0)
+    rig.arm.follow(Move(duration=4.0))
+    rig.run(1.5)
+    there = rig.state.q + 0.5
+    again, begun = RigidPlant(LWR, there, friction=False), rig.state.t + 1.2
+    for _ in range(1000):
+        q, qd, t = again.state.q, again.state.qd, again.state.t
+        again.step(rig.arm.update(begun + t, q, qd), DT)
+        assert np.abs(q - there).max() < 0.1
+    assert rig.is_in(Mode.SAFE_HOLD)
+    assert np.abs(again.state.qd).max() < 1e-3
+
+
 def test_silence_at_rest_is_no_reason():
     rig = Rig()
     rig.run(0.1)
@@ -519,6 +534,22 @@ def test_frozen_values_are_noticed():
         rig.take(rig.arm.update(t, q, qd), t)
     assert rig.is_in(Mode.SAFE_HOLD)
     assert "the same" in rig.arm.reason
+
+
+def test_the_same_sample_after_a_gap_is_not_frozen():
+    rig = Rig(timeout=1.0)
+    rig.arm.follow(Move(duration=20.0))
+    rig.run(5.0)
+    rig.arm.update(rig.state.t + 0.5, rig.state.q, rig.state.qd)
+    assert rig.is_in(Mode.TRACKING)
+
+
+def test_after_a_gap_the_torque_changes_by_two_periods_worth():
+    rig = Rig(timeout=1.0)
+    rig.arm.follow(Move(duration=20.0))
+    rig.run(5.0)
+    tau = rig.arm.update(rig.state.t + 0.5, rig.state.q + 0.1, rig.state.qd)
+    assert np.abs(tau - rig.tau).max() == pytest.approx(RATE * TWO)
 
 
 def test_what_is_told_can_be_changed_without_harm():

@@ -209,6 +209,12 @@ def test_a_joint_that_reads_the_same_but_says_it_moves_is_stuck():
     assert take(intake, 1.2, q=(0.101, 0.2), qd=(0.3, 1.0)) is not None
 
 
+def test_a_joint_that_reads_the_same_after_a_gap_is_not_stuck():
+    intake = Intake(MODEL)
+    take(intake, 1.0, q=(0.1, 0.0), qd=(0.3, 1.0))
+    assert take(intake, 1.5, q=(0.1, 0.5), qd=(0.3, 1.0)) is not None
+
+
 def test_a_joint_at_rest_may_read_the_same_for_ever(intake):
     assert all(take(intake, 10.0 + 0.001 * k) is not None for k in range(1, 500))
 
