@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import math
 import os
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -340,6 +342,13 @@ def figures(found: Crashes) -> Iterator[Figure]:
     )
 
 
+def start_of_numba() -> float:
+    """[s] that a process takes to import what every node imports, at least: a yardstick."""
+    begun = time.monotonic()
+    subprocess.run([sys.executable, "-c", "import numba"], check=True)
+    return time.monotonic() - begun
+
+
 def main() -> None:
     parser = options(__doc__)
     parser.add_argument("--cycles", type=int, default=100, help="of each node")
@@ -356,8 +365,12 @@ def main() -> None:
             found += list(figures(last))
             for figure in found[-3:]:
                 console.print(f"{figure.figure}: {figure.measured}; {figure.note}")
+        yardsticks = [start_of_numba() for _ in range(5)]
     found += list(latched(arguments.rate))
     console.print(figures_table(found, f"{arguments.rate:g} Hz, {os.cpu_count()} cores"))
+    console.print(
+        f"For comparison: importing numba alone took {np.median(yardsticks):.2f} s (median)"
+    )
     finish(found, arguments)
 
 
