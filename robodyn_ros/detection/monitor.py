@@ -20,6 +20,7 @@ from ..settings import one_or_each
 from .detector import CollisionDetector, CollisionState, Level
 from .effort_scale import EffortScale
 from .isolation import isolate
+from .lost_samples import LostSamples
 from .monitor_settings import MonitorSettings
 from .observer import MomentumObserver
 from .wrench import external_wrench
@@ -59,6 +60,7 @@ class ContactMonitor:
         self.model = model
         self._parts = self.prepare(settings or MonitorSettings())
         self._scale = self._scale_for(self._parts)
+        self._lost = LostSamples(self._parts.observer.gain)
         self.reset()
 
     @property
@@ -95,6 +97,7 @@ class ContactMonitor:
         parts.detector.continue_from(self._parts.detector)
         scale = self._scale_for(parts)
         scale.continue_from(self._scale)
+        self._lost.follow(parts.observer.gain)
         self._parts, self._scale = parts, scale
 
     def _scale_for(self, parts: _Parts) -> EffortScale:
@@ -105,6 +108,7 @@ class ContactMonitor:
         self._parts.observer.reset()
         self._parts.detector.reset(reason)
         self._scale.reset()
+        self._lost.reset()
         self._last: tuple[float, Array] | None = None
         self._qdd = np.zeros(self.model.n)
         self.state = CollisionState(Level.UNKNOWN, reason=reason)
@@ -119,7 +123,7 @@ class ContactMonitor:
             self.reset(jump)
             dt = observer.longest_step
         try:
-            self.r = observer.update(q, qd, tau, dt)
+            self.r = observer.update(q, qd, self._lost.fill(tau, dt), dt)
         except ArgumentError as error:
             return self.lost(str(error))
         if detector.contact.moving or detector.collision.moving:
@@ -129,7 +133,7 @@ class ContactMonitor:
             fault = self._scale.fault(self.r, tau, dt)
             if fault:
                 return self.lost(fault)
-            self.state = detector.update(self.r, dt, qd, self._qdd)
+            self.state = detector.update(self._lost.felt(self.r), dt, qd, self._qdd)
         return self._report(q)
 
     def lost(self, reason: str) -> Report:

@@ -23,6 +23,7 @@ from ..detection.detector import (
     Level,
     _follow,
 )
+from ..detection.lost_samples import fill_all, without_doubt
 from ..detection.monitor import ContactMonitor
 from ..detection.monitor_settings import MonitorSettings
 from ..detection.observer import residual
@@ -93,6 +94,7 @@ class Watched:
     settings: MonitorSettings
     t: Array  # (T,) [s]
     r: Array  # (T, n) [N m or N]
+    felt: Array  # (T, n) [N m or N], what is left of it without what lost samples may have made
     level: Flags  # (T,), as in `Level`
     joints: Flags  # (T,), bit k: joint k is above a threshold
 
@@ -133,6 +135,8 @@ def watch(
     longest = 1.0 / max(settings.gain)
     bad = np.zeros(t.size, np.int64) if bad_before is None else bad_before
     begins = begins_of(model, t, q, bad, longest)
+    gain = ContactMonitor(model, settings)._parts.observer.gain
+    mean, doubt = fill_all(*(np.ascontiguousarray(x, np.float64) for x in (t, tau)), gain, begins)
     r = np.zeros_like(q)
     edges = [*np.flatnonzero(begins == 2).tolist(), t.size]
     for first, last in zip(edges, edges[1:], strict=False):
@@ -142,13 +146,14 @@ def watch(
             t[part],
             q[part],
             qd[part],
-            tau[part],
+            mean[part],
             one_or_each(settings.gain),
             settings.friction,
             gravity_free=settings.gravity_free,
         )
-    level, joints = flags(model, t, r, qd, begins, settings)
-    return Watched(model, settings, t, r, level, joints)
+    felt = without_doubt(r, doubt)
+    level, joints = flags(model, t, felt, qd, begins, settings)
+    return Watched(model, settings, t, r, felt, level, joints)
 
 
 def flags(

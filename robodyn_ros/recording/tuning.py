@@ -91,7 +91,7 @@ def tune(
     alarms, found = [], []
     for k, scale in enumerate(SCALES):
         progress(k / SCALES.size, "trying thresholds")
-        level, _ = flags(watched.model, run.t, watched.r, run.qd, begins, untried.at(scale))
+        level, _ = flags(watched.model, run.t, watched.felt, run.qd, begins, untried.at(scale))
         told = spans_of(run.t, level >= CONTACT)
         about = np.array([[tells_of(s, span, early) for span in spans] for s in told], bool)
         about = about.reshape(len(told), len(spans))
@@ -113,7 +113,7 @@ def _shape(watched: Watched, qd: Array, free: npt.NDArray[np.bool_], floor: Arra
     """Thresholds that are just quiet wherever the run is free of contact: a floor, and above it
     what follows the motion.
     """
-    over = np.maximum(np.abs(watched.r[free]) - floor, 0.0)
+    over = np.maximum(np.abs(watched.felt[free]) - floor, 0.0)
     peak = np.maximum(over.max(axis=0), 1e-9)  # in its units, whatever the joint
     qd, rows = qd[free], _largest(over)
     found = calibrate([over[rows] / peak], [qd[rows]], margin=1.0)

@@ -35,7 +35,7 @@ def by_samples(t, q, qd, tau, settings, lost=()):
 
 
 @pytest.mark.parametrize("settings", [FIXED, MOVING], ids=["fixed", "moving"])
-@pytest.mark.parametrize("trouble", ["none", "gap", "back in time", "bad data"])
+@pytest.mark.parametrize("trouble", ["none", "gap", "back in time", "bad data", "lost samples"])
 def test_as_the_monitor_says_it(settings, trouble):
     t, q, qd, tau, _ = motion()
     bad, lost = np.zeros(t.size, np.int64), ()
@@ -46,6 +46,9 @@ def test_as_the_monitor_says_it(settings, trouble):
     elif trouble == "bad data":
         lost = (1040, 2600)
         bad[list(lost)] = 1
+    elif trouble == "lost samples":
+        kept = np.random.default_rng(1).random(t.size) > 0.3
+        t, q, qd, tau, bad = (x[kept] for x in (t, q, qd, tau, bad))
     found = watch(MODEL, t, q, qd, tau, settings, bad)
     r, level, joints = by_samples(t, q, qd, tau, settings, lost)
     np.testing.assert_allclose(found.r, r, rtol=0.0, atol=1e-9)
