@@ -151,7 +151,7 @@ class ArmController:
         if self._touched and self._parts.reaction is not None and self.mode in FOLLOWING:
             self._give_in(self._parts.reaction)
             self._enter(Mode.REACTING, "touched")
-        return self._give(state, min(silence, patience))
+        return self._give(state, min(silence, self._watch.longest_stride))
 
     def lost(self, t: float, reason: str, *, faulty: bool = False) -> Array:
         """(n,): the torque to give at the time t [s], when there is no good sample for it.

@@ -16,6 +16,7 @@ from .controller import PERIOD, Array, JointState, sample
 ABSURD = 1e6  # [rad, m, rad/s or m/s]: no joint is there or moves so fast
 FROZEN, TRAVEL = 0.05, 0.02  # [s], [rad or m]: the same sample for so long, so far on the way
 GAP = 0.025  # [s], what a longer gap between two samples counts for: it takes three to be frozen
+STRIDE = 0.05  # [s] that a motion goes on at once, however long the gap
 BLEND = 0.1  # share of the last gap between samples in their mean
 
 
@@ -64,6 +65,11 @@ class SampleWatch:
         three periods where samples are rare.
         """
         return max(timeout + self.period, 3.0 * self.period)
+
+    @property
+    def longest_stride(self) -> float:
+        """[s], what a gap counts for in a motion: it is late from then on, but does not leap."""
+        return max(STRIDE, 3.0 * self.period)
 
     def checked(self, t: float, q: Any, qd: Any) -> JointState:
         """A copy of a sample, or the error that says what is wrong with it."""

@@ -136,7 +136,8 @@ def watch(
     bad = np.zeros(t.size, np.int64) if bad_before is None else bad_before
     begins = begins_of(model, t, q, bad, longest)
     gain = ContactMonitor(model, settings)._parts.observer.gain
-    mean, doubt = fill_all(*(np.ascontiguousarray(x, np.float64) for x in (t, tau)), gain, begins)
+    t, tau = (np.ascontiguousarray(x, np.float64) for x in (t, tau))
+    mean, doubt = fill_all(t, tau, gain, begins)
     r = np.zeros_like(q)
     edges = [*np.flatnonzero(begins == 2).tolist(), t.size]
     for first, last in zip(edges, edges[1:], strict=False):

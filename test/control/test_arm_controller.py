@@ -544,6 +544,21 @@ def test_the_same_sample_after_a_gap_is_not_frozen():
     assert rig.is_in(Mode.TRACKING)
 
 
+def test_after_a_gap_the_motion_is_late_but_does_not_leap():
+    """As after a simulator that was too slow and has given up half a second."""
+    rig = Rig(timeout=1.0, frequency=(20.0,))
+    rig.arm.follow(Move(duration=4.0))
+    rig.run(2.0)
+    seen, late = rig.wanted[-1], 0.5
+    for _ in range(1500):
+        state = rig.plant.step(rig.tau, DT)
+        rig.take(rig.arm.update(state.t + late, state.q, state.qd), state.t + late)
+        assert np.abs(rig.arm.reference.q - seen).max() < 0.1
+        seen = rig.arm.reference.q
+        assert np.abs(rig.arm.error).max() < 0.1
+    assert rig.is_in(Mode.TRACKING)
+
+
 def test_after_a_gap_the_torque_changes_by_two_periods_worth():
     rig = Rig(timeout=1.0)
     rig.arm.follow(Move(duration=20.0))

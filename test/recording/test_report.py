@@ -52,7 +52,7 @@ def test_ten_minutes_at_1_khz_are_below_8_mb():
     run = Run("long", t, noise, noise, noise, "joint_states", reference=(t, noise))
     settings = motion_settings()
     level, joints = np.ones((2, t.size), np.int64)
-    watched = Watched(MODEL, settings, t, noise, level, 0 * joints)
+    watched = Watched(MODEL, settings, t, noise, noise, level, 0 * joints)
     # Thresholds that follow the motion draw the longest lines
     short = Run("short", *motion(duration=4.0, touches=())[:4], "joint_states")
     seen = watch(MODEL, short.t, short.q, short.qd, short.tau, settings)
