@@ -67,6 +67,7 @@ class ArmController:
         self._given_at = -math.inf  # [s], when torque was given last
         self._fresh = True  # the next sample begins anew
         self._blind = False  # torque was given without a sample
+        self._carried = False  # somebody else holds the arm
         self._touched: bool | None = None
         self._r: Array | None = None
         self._quiet = 0.0  # [s] without contact
@@ -145,6 +146,8 @@ class ArmController:
         if silence > patience and (self.moving or silence > LONG):
             self.safe_hold(f"no good sample for {silence:.3g} s")
         self._watch.take(t, patience)
+        if self._carried:
+            self._carry(state)
         if self._blind or silence > patience:
             self._blind = False
             self._giving_in.begin(state)
@@ -175,6 +178,10 @@ class ArmController:
     def restart(self) -> None:
         """The next sample has nothing to do with the last: hold the arm where that finds it."""
         self._fresh = True
+
+    def hand_over(self) -> None:
+        """No torque is given any more, until the next sample: whoever drives the arm holds it."""
+        self._carried = self._state is not None
 
     # orders
 
@@ -328,11 +335,8 @@ class ArmController:
         first, self._fresh = self._state is None, False
         self._state, self._watch.t = state, t
         self._given_at = t - PERIOD
-        if first:
-            limit = self._parts.law.limits.tau_max
-            carrying = np.clip(gravity_torque(self.model, state.q), -limit, limit)
-            self._parts.rate_limiter.reset(carrying)
-            self._parts.law.reset(carrying)
+        if first or self._carried:
+            self._carry(state)
         if self.mode in FOLLOWING:
             self._hold_at(state.q, "found here")
             if np.abs(state.qd).max() > FALLING:
@@ -341,6 +345,14 @@ class ArmController:
         else:
             self._giving_in.begin(state)
         return self._give(state, PERIOD)
+
+    def _carry(self, state: JointState) -> None:
+        """Nothing was given before: begin with the torque that carries the arm."""
+        limit = self._parts.law.limits.tau_max
+        carrying = np.clip(gravity_torque(self.model, state.q), -limit, limit)
+        self._parts.rate_limiter.reset(carrying)
+        self._parts.law.reset(carrying)
+        self._carried = False
 
     def _hold_at(self, q: Array, reason: str) -> None:
         self._parts.law.reset(self._parts.law.tau)

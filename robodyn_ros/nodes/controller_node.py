@@ -75,6 +75,8 @@ class ControllerNode(StateNode):
             tau = self.arm.lost(self.sample_time, reason, faulty=faulty)
             if self.sample_time - self.answered_at <= BLIND:
                 self._command(tau)
+            else:
+                self.arm.hand_over()
 
     def look(self) -> None:
         """Find out who listens, and who else commands."""

@@ -466,6 +466,19 @@ def test_an_arm_that_is_elsewhere_after_a_gap_is_held_there():
     assert np.abs(again.state.qd).max() < 1e-3
 
 
+def test_an_arm_that_somebody_else_held_is_taken_over_with_its_weight_carried():
+    rig = Rig(timeout=0.1)
+    rig.arm.follow(Move(duration=1.0))
+    rig.run(0.3)
+    assert np.abs(rig.tau - rd.gravity_torque(LWR, rig.state.q)).max() > 5.0
+    t, there = rig.state.t + 1.5, rig.state.q + 0.3
+    rig.arm.lost(t, "nobody sees it")
+    rig.arm.hand_over()
+    tau = rig.arm.update(t + DT, there, STILL)
+    np.testing.assert_allclose(tau, rd.gravity_torque(LWR, there), atol=RATE * TWO)
+    assert rig.is_in(Mode.SAFE_HOLD)
+
+
 def test_silence_at_rest_is_no_reason():
     rig = Rig()
     rig.run(0.1)
