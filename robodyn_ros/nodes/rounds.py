@@ -11,6 +11,7 @@ from ..trajectory.joint_move import JointMove, joint_move
 
 REACH = 0.6  # [rad or m] that a joint moves to either side, at most
 SHARE = 0.25  # and at most so much of its range
+MARGIN = 0.05  # share of its range that a joint stays away from its ends
 PATTERN = ((1, -1, 1, 1, -1, 1, -1), (-1, 1, 1, -1, 1, -1, 1), (0, 0, 0, 0, 0, 0, 0))
 
 
@@ -22,8 +23,10 @@ class Rounds:
         low = np.where(np.isfinite(model.q_min), model.q_min, -np.pi)
         high = np.where(np.isfinite(model.q_max), model.q_max, np.pi)
         reach = np.minimum(REACH, SHARE * (high - low))
+        away = reach + MARGIN * (high - low)
+        middle = np.clip(start, low + away, high - away)  # wherever the arm was found
         signs = (np.resize(row, model.n) for row in PATTERN)
-        self._ends = cycle([np.clip(start + row * reach, low, high) for row in signs])
+        self._ends = cycle([middle + row * reach for row in signs])
         limit = np.where(np.isfinite(model.qd_max), model.qd_max, 1.0)
         self._speed = speed * limit
 

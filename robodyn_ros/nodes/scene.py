@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ..control.limits import TorqueLimits
 from ..control.passivity import PassivityController
-from ..dynamics.motion import Motion
+from ..control.reactions import Stop
 from ..errors import ArgumentError
 from ..model.robot import RobotModel
 from ..settings import check, one_or_each, setting
@@ -22,6 +23,7 @@ from ..simulation.sensors import LWR_SENSORS, SensorModel
 from .plant_settings import PlantSettings
 
 BRAKE = 10.0  # [rad/s], how firmly an arm without commands holds itself
+BRAKE_RATE = 1000.0  # [N m/s or N/s], how fast that may change the torque
 
 
 @dataclass(frozen=True)
@@ -79,21 +81,25 @@ class ObstacleSettings:
 
 
 class Brake:
-    """Holds an arm that gets no commands where it was when they ended."""
+    """Brakes an arm that gets no commands as hard as its torque may change, and holds it there."""
 
     def __init__(self, model: RobotModel) -> None:
-        self._law = PassivityController.with_frequency(model, BRAKE)
-        self._where: Motion | None = None
+        limits = TorqueLimits(model.tau_max, BRAKE_RATE)
+        self._law = PassivityController.with_frequency(model, BRAKE, limits=limits)
+        self._stop = Stop(self._law)
+        self._on = False
 
-    def hold(self, state: PlantState, dt: float) -> np.ndarray:
-        """The torque that keeps it there."""
-        if self._where is None:
-            self._where = Motion.at_rest(state.q)
-        return self._law.torque(state, self._where, dt)
+    def hold(self, state: PlantState, tau: np.ndarray | None, dt: float) -> np.ndarray:
+        """The torque to give. tau: what was given before; None if nothing was."""
+        if not self._on:
+            self._on = True
+            self._law.reset(tau)
+            self._stop.begin(state)
+        return self._stop.torque(state, None, dt)
 
     def release(self) -> None:
         """Commands are back."""
-        self._where = None
+        self._on = False
 
 
 def make_plant(

@@ -23,13 +23,12 @@ from .node_settings import SimulatorSettings
 from .pace import Pace
 from .parameters import declare_table
 from .runtime import STATE_IN, STATE_OUT, JointStateMessage, run, set_stamp
-from .scene import ObstacleSettings, PushSettings, make_plant
+from .scene import BRAKE_RATE, ObstacleSettings, PushSettings, make_plant
 
 FIRST = 1.0  # [s], the first simulated time: a stamp of 0 means that there is none
 BATCH = 10  # steps of a free run before others have their turn: as many as queues hold
 REST = 1e-4  # [s] between two batches, at least
-BRAKE_RATE = 1000.0  # [N m/s or N/s], how fast the brake may change the torque
-HANDOVER = 0.1  # [s] for which that holds on after the brake: a new controller's first commands
+HANDOVER = 0.1  # [s] after the brake in which torque changes as slowly: a new controller's first
 LATE = 0.5  # [s] behind the clock after which lost time is given up instead of caught up
 
 
@@ -148,7 +147,8 @@ class SimulatorNode(ArmNode):
         if held and not self.braked:
             self.braked, self.freed, commanded = True, 0.0, self.silent < math.inf
             self.limiter.reset(np.clip(self.tau, -self.limit, self.limit) if commanded else None)
-        wanted = self.brake.hold(state, self.dt) if held else self.tau
+        before = self.limiter.tau if self.silent < math.inf else None
+        wanted = self.brake.hold(state, before, self.dt) if held else self.tau
         self.limiter.apply(wanted, self.dt)
         if not held:
             self.brake.release()
