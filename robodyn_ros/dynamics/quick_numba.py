@@ -1,6 +1,7 @@
 """numba, imported without what nobody here needs: every process that computes starts with it."""
 
 import sys
+from importlib import import_module
 
 ASKS = "numba.np.arraymath"
 BLAS = "scipy.linalg.cython_blas"
@@ -16,6 +17,6 @@ def import_numba() -> None:
         return
     sys.modules[BLAS] = None  # type: ignore[assignment]  # an import of it fails at once
     try:
-        __import__(ASKS)
+        import_module(ASKS)
     finally:
         del sys.modules[BLAS]

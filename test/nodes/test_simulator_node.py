@@ -181,6 +181,8 @@ def test_scripted_pushes_and_obstacles_come_from_parameters(tmp_path):
             count = len(talk.states)
             talk.command([0.0, 0.0])
             there.until(lambda count=count: len(talk.states) > count)
-        felt = [bool(np.any(s.effort)) for s in talk.truth]
+        # On a busy machine a state may be told twice
+        truth = {seconds(s.header.stamp): bool(np.any(s.effort)) for s in talk.truth}
+        felt = list(truth.values())
         assert felt.count(True) == pytest.approx(10, abs=1)  # 20 ms of steps of 2 ms
         assert felt.index(True) >= 4

@@ -43,7 +43,7 @@ def test_the_verdict_can_fail():
     assert missed(figures(good)) == []
     good.taken.append(2.5)
     assert missed(figures(good)) == ["controller_node: start to first valid output, worst"]
-    bad = Crashes("controller_node", [1.0], [1.0], [2.0], 1.1, 0, 0, 1)
+    bad = Crashes("controller_node", [1.0], [1.0], [2.0], 1.1, ["CONTACT"], 0, 0)
     assert len(missed(figures(bad))) == 2
 
 
