@@ -20,6 +20,7 @@ Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.int64]
 
 LONGER = 1.5  # periods from one sample to the next: one was lost
+LEAST = 1e-6  # [N m or N]: less doubt than that is none
 RISE = 1.05  # by how much a period may be longer than the one before: the rate may have fallen
 
 # Rows of what is kept of each joint, n numbers each
@@ -50,6 +51,8 @@ def _fill(own, common, tau, dt, mean):
         wrong = 0.5 * unknown * (tau[k] - own[LAST, k])
         mean[k] -= wrong
         own[DOUBT, k] -= math.expm1(-own[GAIN, k] * dt) * (abs(wrong) - own[DOUBT, k])
+        if own[DOUBT, k] < LEAST:
+            own[DOUBT, k] = 0.0
         own[LAST, k] = tau[k]
         largest = max(largest, own[DOUBT, k])
     return 1 if largest > 0.0 else 0

@@ -28,7 +28,7 @@ from .scene import BRAKE_RATE, ObstacleSettings, PushSettings, make_plant
 FIRST = 1.0  # [s], the first simulated time: a stamp of 0 means that there is none
 BATCH = 10  # steps of a free run before others have their turn: as many as queues hold
 REST = 1e-4  # [s] between two batches, at least
-HANDOVER = 0.1  # [s] after the brake in which torque changes as slowly: a new controller's first
+HANDOVER = 0.1  # [s] after the brake in which commands change the torque no faster than it did
 LATE = 0.5  # [s] behind the clock after which lost time is given up instead of caught up
 
 

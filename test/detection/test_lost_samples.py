@@ -82,6 +82,9 @@ def test_between_two_samples_the_torque_was_between_theirs():
     lost.fill(new, 0.001)
     fades = (100.0 - lost.felt(np.full(2, 100.0))) / doubt
     np.testing.assert_allclose(fades, np.exp(-GAIN * 0.001))
+    for _ in range(1000):
+        lost.fill(new, 0.001)
+    assert lost.felt(new) is new  # all of it is known by now
     lost.reset()
     np.testing.assert_array_equal(lost.fill(-new, 0.01), -new)  # nothing was before
 
