@@ -37,6 +37,7 @@ from soak_processes import (
     node_command,
     stay_apart,
     stopped_in_the_end,
+    withheld_time,
     write_parameters,
 )
 from std_msgs.msg import Float64MultiArray
@@ -167,6 +168,7 @@ class Crashes:
     alarms: list[str] = field(default_factory=list)
     invalid: int = 0
     lost: int = 0  # cycles after which the arm did not go on
+    late: list[str] = field(default_factory=list)  # starts that took too long, and on what machine
 
 
 class Scene:
@@ -240,10 +242,17 @@ def crashes(there: Scene, node: str, count: int, random: np.random.Generator) ->
     for _ in range(count):
         there.pause(random.uniform(0.0, 0.3))
         there.crash(node, random.uniform(*DEAD))
-        process = there.processes[node]
-        if there.wait(lambda: node in seen.first):
-            found.used.append(process.resources().cpu)
-        found.taken.append(seen.first.get(node, math.inf) - process.started)
+        process, before = there.processes[node], withheld_time()
+        came = there.wait(lambda: node in seen.first)
+        taken = seen.first.get(node, math.inf) - process.started
+        used = process.resources().cpu if came else 0.0
+        found.taken.append(taken)
+        found.used.append(used)
+        if taken > SOON:
+            withheld = withheld_time() - before
+            found.late.append(
+                f"{taken:.2f} s ({used:.2f} of the processor, {withheld:.2f} withheld by the host)"
+            )
         seen.mode = ""  # what was said before does not count
         found.lost += not there.wait(there.under_way)
         found.back.append(time.monotonic() - process.started)
@@ -316,14 +325,15 @@ def _kept(who: str, kept: bool) -> Figure:
 
 def figures(found: Crashes) -> Iterator[Figure]:
     """The lines of one node."""
-    taken, used = np.array(found.taken), np.array(found.used or [0.0])
+    taken, used = np.array(found.taken), np.array(found.used)
     yield Figure(
         f"{found.node}: start to first valid output, worst",
         f"{taken.max():.2f} s",
         f"≤ {SOON:g} s",
         bool(taken.max() <= SOON),
         f"{taken.size} cycles, median {np.median(taken):.2f} s; processor {used.max():.2f} s; "
-        f"{(taken > SOON).sum()} late; arm under way after {np.median(found.back):.1f} s",
+        f"arm under way after {np.median(found.back):.1f} s; {(taken > SOON).sum()} late"
+        + "".join(f", {one}" for one in found.late),
     )
     yield Figure(
         f"{found.node}: torque step",

@@ -135,6 +135,18 @@ def stopped_in_the_end(processes: Sequence[NodeProcess]) -> Iterator[None]:
 
 def busy_cores() -> float:
     """[s] of processor time that all programs of this machine have used."""
-    numbers = [int(x) for x in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]]
+    numbers = _processor_times()
     idle = numbers[3] + numbers[4]
     return (sum(numbers[:8]) - idle) / TICK
+
+
+def withheld_time() -> float:
+    """[s] in which this machine, if it is a virtual one, wanted to run and its host did not let
+    it.
+    """
+    return _processor_times()[7] / TICK
+
+
+def _processor_times() -> list[int]:
+    """Ticks, of all cores: user, nice, system, idle, waiting, interrupts (2), withheld, guests."""
+    return [int(x) for x in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]]
