@@ -34,6 +34,8 @@ def test_a_number_that_is_none_is_judged_bad(tag, name):
 def test_right_urdfs_are_not_judged_bad():
     assert all(verdict(text) is Verdict.EITHER for text in seeds()[:4])
     assert verdict(RIGHT) is Verdict.EITHER
+    prefixed = RIGHT.replace(b"</robot>", b"<xacro:property name='a'/></robot>")
+    assert verdict(prefixed) is Verdict.EITHER
 
 
 def test_csv_files_of_both_kinds_are_made():

@@ -114,6 +114,14 @@ def test_files_that_do_not_fit(tmp_path):
         read_csv(path, ColumnMap(0, [1], [2]))
 
 
+@pytest.mark.parametrize("names, count", [("t,q,qd,tau", 4), ("t,q", 2)])
+def test_names_that_are_more_or_fewer_than_the_columns_are_refused(tmp_path, names, count):
+    path = tmp_path / "shifted.csv"
+    path.write_text(f"{names}\n0.0,1.0,2.0\n0.1,1.0,2.0\n")
+    with pytest.raises(ArgumentError, match=f"names {count} columns and the next one holds 3"):
+        read_csv(path, ColumnMap("t", ["q"], ["q"]))
+
+
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
