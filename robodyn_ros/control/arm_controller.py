@@ -32,6 +32,7 @@ LONG = 5.0  # [s] without a sample: nobody knows what became of the arm, also if
 LOOKS = 9  # instants at which a trajectory is looked at before it is followed
 SLIGHTLY = 1e-3  # [rad or m], by how far it may leave the joints' limits
 FALLING = 0.1  # [rad/s or m/s]: an arm that is found faster than that is braked first
+BRAKING = 0.5  # [s] after which torque goes in the end, whether the arm seems to rest or not
 PEAK = 1.875  # of the speed of a smooth step over its mean
 
 
@@ -71,6 +72,7 @@ class ArmController:
         self._touched: bool | None = None
         self._r: Array | None = None
         self._quiet = 0.0  # [s] without contact
+        self._braking = 0.0  # [s] since it was disabled
         self._cleared = False
         self._idle = self._off = False  # disabled and at rest; without torque in the end
         self._step = {
@@ -120,6 +122,10 @@ class ArmController:
         return self._reference.motion if following else self._giving_in.reference
 
     @property
+    def _waits_after_touch(self) -> bool:
+        return self._parts.reaction is not None and self.settings.resume_after == 0.0
+
+    @property
     def _patience(self) -> float:
         return self._watch.patience(self.settings.timeout)
 
@@ -163,7 +169,12 @@ class ArmController:
         if samples do come but are faulty. Without a sample nothing can be braked: the torque then
         goes to what carried the arm where it was seen last.
         """
-        if self._state is None or not self._given_at < t < math.inf:
+        if self._state is None or not math.isfinite(t):
+            return self.tau
+        if t < self._given_at - BACK:  # time began anew, and nothing was seen since
+            self._given_at = self._watch.t = t
+            self.restart()
+        if t <= self._given_at:
             return self.tau
         silence = t - self._watch.t
         if silence > self._patience:
@@ -222,6 +233,8 @@ class ArmController:
         nobody knows. r: as for `felt`.
         """
         self._touched = touched
+        if touched and self.mode is Mode.SAFE_HOLD and self._waits_after_touch:
+            self._cleared = False
         if r is not None:
             self.felt(r)
 
@@ -233,7 +246,8 @@ class ArmController:
         """After a reaction, return to where it was interrupted; end a safe hold. Both as soon as
         the arm is at rest. An arm that is being touched is not cleared.
         """
-        if self.mode is Mode.REACTING and self._touched:
+        latched = self.mode is Mode.SAFE_HOLD and self._waits_after_touch
+        if self._touched and (latched or self.mode is Mode.REACTING):
             raise RobodynError("the arm is still being touched: free it first")
         if self.mode is Mode.REACTING and not self._giving_in.holds:
             self._give_in(self._parts.stop)
@@ -249,8 +263,7 @@ class ArmController:
         """Something touched the arm before this controller began: unless it is to go on by itself
         after a touch, it waits to be cleared.
         """
-        waits = self._parts.reaction is not None and self.settings.resume_after == 0.0
-        if waits and self.mode in FOLLOWING:
+        if self._waits_after_touch and self.mode in FOLLOWING:
             self._give_in(self._parts.stop)
             self._enter(Mode.SAFE_HOLD, "touched before this controller began")
 
@@ -276,13 +289,15 @@ class ArmController:
 
     def apply(self, parts: ArmParts) -> None:
         """Take over what was prepared, between two samples: nothing jumps."""
-        old, self._parts = self._parts, parts
-        reacting = self._giving_in is old.reaction
+        old, self._parts, before = self._parts, parts, self._giving_in
+        reacting = before is old.reaction
         self._giving_in = (parts.reaction if reacting else None) or parts.stop
         if self._state is not None:
             parts.rate_limiter.reset(old.rate_limiter.tau)
             parts.law.reset(old.rate_limiter.tau)
             self._giving_in.begin(self._state)
+            if self.mode not in FOLLOWING:
+                self._giving_in.continue_from(before)
 
     # one step of each mode
 
@@ -325,7 +340,8 @@ class ArmController:
         if self._idle:
             return self._let_go(state, dt)
         torque = self._giving_in.torque(state, None, dt)
-        self._idle = self._giving_in.at_rest
+        self._braking += dt
+        self._idle = self._giving_in.at_rest or (self._off and self._braking > BRAKING)
         return torque
 
     # from one mode to another
@@ -341,7 +357,7 @@ class ArmController:
             self._hold_at(state.q, "found here")
             if np.abs(state.qd).max() > FALLING:
                 self.safe_hold("found in motion")
-                self._cleared = True
+                self._cleared = not (self._touched and self._waits_after_touch)
         else:
             self._giving_in.begin(state)
         return self._give(state, PERIOD)
@@ -375,7 +391,7 @@ class ArmController:
     def _enter(self, mode: Mode, reason: str) -> None:
         self.mode, self.reason = mode, reason
         self._cleared = self._idle = self._off = False
-        self._quiet = 0.0
+        self._quiet = self._braking = 0.0
 
     # torque
 

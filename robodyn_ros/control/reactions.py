@@ -28,9 +28,26 @@ from .yielding import Push, YieldingController
 
 REST_SPEED = 0.02  # [rad/s or m/s]
 REST_TIME = 0.05  # [s], slower than that for so long is rest
+WINDOW = 0.1  # [s] in which an arm at rest, whatever the noise of its speed, gets nowhere
 
 # Rows of the numbers of admittance, n each
 QD, LIGHTNESS, SPEED, Q_MIN, Q_MAX = (U(k) for k in range(5))
+
+
+# Rows of the numbers of stillness, n each: how far a joint got in this window, at least, at most
+PLACE, LOW, HIGH = (U(k) for k in range(3))
+
+
+@kernel("float64(float64[:, ::1], float64[::1], float64)")
+def _roam(own, qd, dt):
+    """Take PLACE on by dt; comes back with the largest way between LOW and HIGH."""
+    largest = 0.0
+    for j in range(U(own.shape[1])):
+        own[PLACE, j] += dt * qd[j]
+        own[LOW, j] = min(own[LOW, j], own[PLACE, j])
+        own[HIGH, j] = max(own[HIGH, j], own[PLACE, j])
+        largest = max(largest, own[HIGH, j] - own[LOW, j])
+    return largest
 
 
 @kernel("float64(float64[::1])")
@@ -64,24 +81,46 @@ def _retract(own, q, r, damping, dt):
 
 
 class Stillness:
-    """Whether an arm has come to rest: slower than `speed` [rad/s or m/s] for a while."""
+    """Whether an arm has come to rest: slower than `speed` [rad/s or m/s] for a while.
 
-    def __init__(self, speed: float = REST_SPEED) -> None:
+    Where velocities are noisier than that, as differences of positions are: if it got nowhere, by
+    the sum of them, for twice as long.
+    """
+
+    def __init__(self, n: int, speed: float = REST_SPEED) -> None:
         self.speed = speed
+        self._roamed = np.zeros((3, n))
         self.reset()
 
     def reset(self) -> None:
         """Believe that it moves."""
-        self.seconds = 0.0
+        self._slow = 0.0  # [s]
+        self._nowhere = False  # whether it got nowhere in the last window
+        self._look_anew()
+
+    def continue_from(self, other: Stillness) -> None:
+        """Believe what another one believes."""
+        self._slow, self._nowhere = other._slow, other._nowhere
 
     @property
     def at_rest(self) -> bool:
-        return self.seconds >= REST_TIME
+        return self._slow >= REST_TIME or self._nowhere
 
     def update(self, qd: Array, dt: float) -> bool:
         """Take in a velocity that was measured dt [s] after the last one."""
-        self.seconds = self.seconds + dt if _fastest(qd) < self.speed else 0.0
+        self._slow = self._slow + dt if _fastest(qd) < self.speed else 0.0
+        self._looked += dt
+        if _roam(self._roamed, qd, dt) > self.speed * REST_TIME:
+            self._nowhere = False
+            self._look_anew()
+        elif self._looked >= WINDOW:
+            self._nowhere = True
+            self._look_anew()
         return self.at_rest
+
+    def _look_anew(self) -> None:
+        self._roamed[:] = 0.0
+        self._looked = 0.0  # [s]
 
 
 class Reaction(ABC):
@@ -93,8 +132,8 @@ class Reaction(ABC):
     reference: Motion
     holds = True  # comes to rest in a place that it then keeps
 
-    def __init__(self) -> None:
-        self.stillness = Stillness()
+    def __init__(self, n: int) -> None:
+        self.stillness = Stillness(n)
 
     @property
     def at_rest(self) -> bool:
@@ -106,6 +145,10 @@ class Reaction(ABC):
         """Start from this state."""
 
     @abstractmethod
+    def continue_from(self, other: Reaction) -> None:
+        """After `begin`: go on with what one of the same kind was at."""
+
+    @abstractmethod
     def torque(self, state: Any, r: Array | None, dt: float) -> Array:
         """(n,) [N m or N], as from `Controller.torque`. r: the residual while it is touched."""
 
@@ -114,7 +157,7 @@ class _Yielding(Reaction):
     """Yields; where the arm comes to rest, the law that tracks holds it."""
 
     def __init__(self, law: Controller, gain: npt.ArrayLike, damping: float) -> None:
-        super().__init__()
+        super().__init__(law.model.n)
         self.law = law
         self.yielding = YieldingController.beside(law, gain, damping)
 
@@ -122,6 +165,11 @@ class _Yielding(Reaction):
         self.stillness.reset()
         self.reference = Motion.at_rest(state.q)
         self._holding = False
+
+    def continue_from(self, other: Reaction) -> None:
+        if type(other) is type(self):
+            self.stillness.continue_from(other.stillness)
+            self.reference, self._holding = other.reference, other._holding
 
     def torque(self, state: Any, r: Array | None, dt: float) -> Array:
         still = self.stillness.update(state.qd, dt)
@@ -198,6 +246,11 @@ class Admittance(_Yielding):
         super().begin(state)
         inertia = np.diag(mass_matrix(self.law.model, state.q))
         self._own[int(QD)], self._own[int(LIGHTNESS)] = 0.0, self.gain / inertia
+
+    def continue_from(self, other: Reaction) -> None:
+        super().continue_from(other)
+        if isinstance(other, Admittance):
+            self._own[int(QD)] = other._own[int(QD)]
 
     def _push(self, state: Any, r: Array | None, dt: float) -> Push | None:
         nothing = self.yielding.alone.r

@@ -23,6 +23,7 @@ from .isolation import isolate
 from .lost_samples import LostSamples
 from .monitor_settings import MonitorSettings
 from .observer import MomentumObserver
+from .stuck_readings import StuckReadings
 from .wrench import external_wrench
 
 Array = npt.NDArray[np.float64]
@@ -53,11 +54,19 @@ class ContactMonitor:
 
     Samples come with their times [s]. A step back, or one too long for the gain, starts the
     observer anew; a sample that is not finite is dropped. Both give UNKNOWN until it has settled.
-    So does an effort that is no torque.
+    So does an effort that is no torque. commanded: torque is what was commanded, not measured;
+    then a joint that does not heed it at all gives UNKNOWN, too.
     """
 
-    def __init__(self, model: RobotModel, settings: MonitorSettings | None = None) -> None:
+    def __init__(
+        self,
+        model: RobotModel,
+        settings: MonitorSettings | None = None,
+        *,
+        commanded: bool = False,
+    ) -> None:
         self.model = model
+        self._stuck = StuckReadings(model) if commanded else None
         self._parts = self.prepare(settings or MonitorSettings())
         self._scale = self._scale_for(self._parts)
         self._lost = LostSamples(self._parts.observer.gain)
@@ -109,6 +118,8 @@ class ContactMonitor:
         self._parts.detector.reset(reason)
         self._scale.reset()
         self._lost.reset()
+        if self._stuck is not None:
+            self._stuck.reset()
         self._last: tuple[float, Array] | None = None
         self._qdd = np.zeros(self.model.n)
         self.state = CollisionState(Level.UNKNOWN, reason=reason)
@@ -117,6 +128,8 @@ class ContactMonitor:
     def update(self, t: float, q: Array, qd: Array, tau: Array) -> Report:
         """Take in a sample; tau is what was applied since the one before."""
         _, observer, detector = self._parts
+        if self._stuck is not None and self._stuck.over(q, qd):
+            self.reset("a joint that was stuck reads something else")
         dt = t - self._last[0] if self._last is not None else observer.longest_step
         if self._last is not None and not 0.0 < dt <= observer.longest_step:
             jump = "time went back" if dt <= 0.0 else f"no sample for {dt:.3g} s"
@@ -131,6 +144,8 @@ class ContactMonitor:
         started, self._last = self._last is not None, (t, qd.copy())
         if started:
             fault = self._scale.fault(self.r, tau, dt)
+            if not fault and self._stuck is not None:
+                fault = self._stuck.doubt(q, qd, self.r, detector.contact.base, dt)
             if fault:
                 return self.lost(fault)
             self.state = detector.update(self._lost.felt(self.r), dt, qd, self._qdd)

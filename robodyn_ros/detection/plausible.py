@@ -18,7 +18,7 @@ FAST = 1e3  # [rad/s or m/s]: or moves so fast
 LEAP = 0.02  # [rad or m] beyond what its speed allows: no joint jumps so far between samples
 FROZEN = 0.05  # [s] for which a reading may stay the same
 GAP = 0.025  # [s], what a longer gap between two samples counts for: it takes three to be frozen
-TRAVEL = 0.01  # [rad or m] that a joint says it went in that time
+TRAVEL = 0.005  # [rad or m] that a joint says it went in that time
 USUAL_SPEED = 10.0  # [rad/s or m/s], of a joint whose limit nobody knows
 TURN = 2.0 * math.pi
 
@@ -58,8 +58,8 @@ def _judge(own, q, qd, dt):
             found = JUMPED * n + k
         if step == 0.0 and qd[k] != 0.0:
             own[SAME, k] += min(dt, GAP)
-            own[WENT, k] += min(dt, GAP) * abs(qd[k])
-            if own[SAME, k] > FROZEN and own[WENT, k] > TRAVEL and found == FINE:
+            own[WENT, k] += min(dt, GAP) * qd[k]
+            if own[SAME, k] > FROZEN and abs(own[WENT, k]) > TRAVEL and found == FINE:
                 found = STUCK * n + k
         else:
             own[SAME, k] = own[WENT, k] = 0.0

@@ -73,6 +73,7 @@ class ControllerNode(StateNode):
         """
         if self.pace.samples and not self.settings.lockstep:
             tau = self.arm.lost(self.sample_time, reason, faulty=faulty)
+            self.answered_at = min(self.answered_at, self.sample_time)  # time may have gone back
             if self.sample_time - self.answered_at <= BLIND:
                 self._command(tau)
             else:

@@ -45,7 +45,8 @@ class DynamicsNode(StateNode):
 
     def configure(self, model: RobotModel) -> None:
         """Connect."""
-        self.monitor = ContactMonitor(model, self.settings.monitor)
+        commanded = self.settings.effort == "command"
+        self.monitor = ContactMonitor(model, self.settings.monitor, commanded=commanded)
         self.parameters.prepare = lambda new: self.monitor.prepare(new.monitor)
         self.parameters.apply = self.monitor.apply
         self.tau = np.zeros(model.n)
@@ -62,12 +63,11 @@ class DynamicsNode(StateNode):
         self.drawn = 0.0  # [s], when the arrow was last published
         self.to_state = self.outlet(DiagnosticStatus, "~/collision_state", LATCHED)
         self.to_flag = self.outlet(Bool, "~/collision", LATCHED)
-        if self.settings.effort == "command":
+        if commanded:
             self.listen(Float64MultiArray, "effort_controller/commands", self._commanded, STATE_IN)
         self.create_service(Trigger, "~/reset", self._reset)
-        # Simulated time may be slow; only if it has stopped for long is it over
-        simulated = self.get_parameter("use_sim_time").value
-        silence = STOPPED if simulated else max(PATIENCE / self.settings.rate, SILENCE)
+        self.heard_at = 0.0  # [s], wall time of the last sample
+        silence = max(PATIENCE / self.settings.rate, SILENCE)
         self.watch_states(model, silence, forgiven=PATIENCE - 1)
 
     def _commanded(self, message: Float64MultiArray) -> None:
@@ -83,7 +83,7 @@ class DynamicsNode(StateNode):
         """Look for contact, if the torque is known."""
         if sample.restart:
             self.monitor.reset("joint states begin anew")
-        self.sample_t = sample.t
+        self.sample_t, self.heard_at = sample.t, self.wall()
         tau, missing = self._torque(sample)
         if tau is None:
             self.complain(f"no torque: {missing}")
@@ -102,6 +102,17 @@ class DynamicsNode(StateNode):
             return self.tau, ""
         return None, "no command yet" if math.isinf(silent) else f"no command for {silent:.3f} s"
 
+    def silent(self) -> bool:
+        """Simulated time may be slow: what counts is how far it went without a sample; only if it
+        has stopped for long is it over.
+        """
+        went = self.sample_time - self.sample_t
+        return (
+            not self._simulated
+            or not 0.0 <= went <= self.patience
+            or self.wall() - self.heard_at > STOPPED
+        )
+
     def unseen(self, reason: str, faulty: bool) -> None:
         """Nothing is known any more."""
         self._publish_state(self.monitor.lost(reason), self.sample_time)
@@ -115,7 +126,7 @@ class DynamicsNode(StateNode):
             force, torque = self.wrench.wrench.force, self.wrench.wrench.torque
             force.x, force.y, force.z, torque.x, torque.y, torque.z = report.wrench.tolist()
             self.to_wrench.publish(self.wrench)
-        if self.to_markers.wanted and t - self.drawn > FRAME:
+        if self.to_markers.wanted and not 0.0 <= t - self.drawn <= FRAME:
             self.drawn = t
             self.to_markers.publish(force_arrow(report, t))
         self._publish_state(report, t)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..detection.plausible import LEAP, Plausibility
+from ..detection.plausible import LEAP, TURN, Plausibility
 from ..model.robot import RobotModel
 
 AHEAD = 1.0  # [s], by how far a stamp may be ahead of the clock
@@ -63,6 +63,8 @@ class Intake:
         self._lead, self._leads = math.inf, 0  # [s], of stamps before our clock; leaps in a row
         self._old: tuple[float, float] | None = None  # first of some old stamps, and when it came
         self._plausible = Plausibility(model, LEAP if stamps == "header" else LATE_LEAP)
+        self._q_min, self._q_max = model.q_min, model.q_max
+        self._bounded = ~model.continuous
         self._still = np.zeros(model.n)
         self._elsewhere = self._still  # where the robot seems to have jumped to
         self._jumps = 0  # how often in a row
@@ -173,18 +175,17 @@ class Intake:
         missing = [
             name
             for name in self.joints
-            if name not in self._parts or not 0.0 <= t - self._parts[name][0] <= self.period
+            if name not in self._parts or not abs(t - self._parts[name][0]) <= self.period
         ]
         if missing:
             expected = self._in_parts and not again
             late = f"joints {', '.join(missing)} are missing for {self.period:.3g} s, a period"
             return self._drop("" if expected else late)
-        q, qd, tau = zip(*(self._parts[name][1:] for name in self.joints), strict=True)
+        times, q, qd, tau = zip(*(self._parts[name] for name in self.joints), strict=True)
         self._parts.clear()
         self._in_parts = True
-        return self._accept(
-            t, np.array(q), None if None in qd else np.array(qd), None if None in tau else tau
-        )
+        speeds = None if None in qd else np.array(qd)
+        return self._accept(max(times), np.array(q), speeds, None if None in tau else tau)
 
     def _accept(self, t: float, q: np.ndarray, qd: np.ndarray | None, tau: Any) -> Sample | None:
         """The sample, if it can follow what was before."""
@@ -207,7 +208,15 @@ class Intake:
         return sample
 
     def _stays_there(self, q: np.ndarray) -> bool:
-        """Whether a jump has led to the same place a few times in a row."""
+        """Whether a jump has led to the same place a few times in a row, and to one where the
+        arm can be: not out of its limits, nor a turn away, as a counter of turns may be wrong.
+        """
+        way = q - self._plausible.last
+        out = (q < self._q_min - NEAR) | (q > self._q_max + NEAR)
+        turned = self._bounded & (np.abs(np.remainder(way + np.pi, TURN) - np.pi) < NEAR)
+        if ((out | turned) & (np.abs(way) > NEAR)).any():
+            self._jumps = 0
+            return False
         same = self._jumps and float(np.abs(q - self._elsewhere).max()) < NEAR
         self._jumps = self._jumps + 1 if same else 1
         self._elsewhere = q

@@ -34,6 +34,8 @@ class Parameters:
         try:
             if unset := [p.name for p in parameters if p.value is None]:
                 raise ArgumentError(f"{', '.join(unset)} must have a value")  # or it is deleted
+            if any(p.name == "use_sim_time" for p in parameters):
+                raise ArgumentError("use_sim_time is fixed: give it when the node is started")
             values = {
                 p.name: _from_ros(p.name, p.value, defaults[p.name])
                 for p in parameters

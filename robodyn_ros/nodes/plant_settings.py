@@ -14,7 +14,9 @@ class PlantSettings:
     kind: str = setting(
         "rigid", "how it is simulated", choices=("rigid", "elastic", "mujoco"), fixed=True
     )
-    start: tuple[float, ...] = setting((0.0,), "posture at the start", "rad or m", fixed=True)
+    start: tuple[float, ...] = setting(
+        (0.0,), "posture at the start", "rad or m", low=-1000.0, high=1000.0, fixed=True
+    )
     friction: bool = setting(
         False, "motor-side friction; behind a joint torque sensor there is none", fixed=True
     )

@@ -30,6 +30,7 @@ BATCH = 10  # steps of a free run before others have their turn: as many as queu
 REST = 1e-4  # [s] between two batches, at least
 HANDOVER = 0.1  # [s] after the brake in which commands change the torque no faster than it did
 LATE = 0.5  # [s] behind the clock after which lost time is given up instead of caught up
+CLOCK_SET = "the clock was set back: by {:.3f} s"
 
 
 class SimulatorNode(ArmNode):
@@ -112,10 +113,13 @@ class SimulatorNode(ArmNode):
             self._run_free()
 
     def _tick(self) -> None:
-        """A step when one is due, and two while time has been lost: stamps never leap."""
+        """A step when one is due, and two while time has been lost: stamps never leap, unless the
+        clock itself was set.
+        """
         due = self.now() - self.start - self.plant.state.t
-        if due > LATE:
-            self.complain(f"too slow: {due:.3f} s of wall time given up")
+        if abs(due) > LATE:
+            told = "too slow: {:.3f} s of wall time given up" if due > 0.0 else CLOCK_SET
+            self.complain(told.format(abs(due)))
             self.start += due - self.dt
             due = self.dt
         if due < 0.5 * self.dt:
