@@ -67,8 +67,8 @@ class DynamicsNode(StateNode):
             self.listen(Float64MultiArray, "effort_controller/commands", self._commanded, STATE_IN)
         self.create_service(Trigger, "~/reset", self._reset)
         self.heard_at = 0.0  # [s], wall time of the last sample
-        silence = max(PATIENCE / self.settings.rate, SILENCE)
-        self.watch_states(model, silence, forgiven=PATIENCE - 1)
+        self.silence = max(PATIENCE / self.settings.rate, SILENCE)  # [s]
+        self.watch_states(model, self.silence, forgiven=PATIENCE - 1)
 
     def _commanded(self, message: Float64MultiArray) -> None:
         """The torque that acts from now on: what is over the limit the motors do not give."""
@@ -109,7 +109,7 @@ class DynamicsNode(StateNode):
         went = self.sample_time - self.sample_t
         return (
             not self._simulated
-            or not 0.0 <= went <= self.patience
+            or not 0.0 <= went <= 0.5 * self.silence
             or self.wall() - self.heard_at > STOPPED
         )
 

@@ -4,13 +4,25 @@ import re
 import time
 
 import numpy as np
-from fault_rig import LOOK, SAFE_AFTER, Case, cases, copied, rig_of, seconds, set_stamp
+from fault_rig import (
+    FOLLOWING,
+    LOOK,
+    NORMAL_AFTER,
+    SAFE_AFTER,
+    Case,
+    cases,
+    copied,
+    rig_of,
+    seconds,
+    set_stamp,
+)
 
 import robodyn_ros as rd
-from robodyn_ros.control.arm_controller import ArmController, Mode
+from robodyn_ros.control.arm_controller import Mode
 
 NAMES = list(rd.robots.lwr_iii().joint_names)
 MEASURED = {"effort": "joint_states"}
+QUIET = {"UNKNOWN", "CLEAR"}
 
 
 def spoiled(spoil, *says, lasts=0.2, safe=SAFE_AFTER, **parameters):
@@ -79,13 +91,18 @@ def one(change):
     return lambda message: [change(message)]
 
 
-def parts(*groups):
-    """The message as several publishers would send it, each some of the joints."""
+HALVES = ([0, 1, 2], [3, 4, 5, 6])
+
+
+def parts(*groups, apart=0.0):
+    """The message as several publishers would send it, each some of the joints; the second says it
+    is `apart` [s] from the first.
+    """
 
     def change(message):
         found = []
-        for group in groups:
-            part = copied(message)
+        for k, group in enumerate(groups):
+            part = copied(message, seconds(message.header.stamp) + (apart if k else 0.0))
             part.name = [message.name[k] for k in group]
             for field in ("position", "velocity", "effort"):
                 setattr(part, field, [getattr(message, field)[k] for k in group])
@@ -198,6 +215,26 @@ def velocity_vanishes_in_motion():
         assert rig.mode is Mode.TRACKING and rig.levels <= {"UNKNOWN", "CLEAR"}
         rig.told("differences of positions")
         rig.is_normal_again()
+
+
+def noisy_velocity():
+    """Noise that is faster than rest is defined: a safe hold can be cleared all the same."""
+    random = np.random.default_rng(2)
+
+    def noisy(message):
+        for k in range(7):
+            message.velocity[k] += random.normal(0.0, 0.02)
+        return [message]
+
+    with rig_of(arm__reaction="none") as rig:
+        rig.states = noisy
+        rig.run(0.5)
+        rig.deaf = True
+        assert rig.run(0.1, lambda: rig.mode is Mode.SAFE_HOLD)
+        rig.deaf = False
+        rig.run(0.3)
+        assert rig.clear().success
+        assert rig.run(NORMAL_AFTER, lambda: rig.mode in FOLLOWING)
 
 
 # row 3
@@ -360,25 +397,34 @@ def frozen(joints, says):
     return play
 
 
-def frozen_at_rest():
-    """Readings of an arm at rest that stay so although it is told to move: the library alone."""
-    model = rd.robots.lwr_iii()
-    arm, still = ArmController(model), np.zeros(7)
-    q = np.array([0.1, 0.6, 0.0, 1.2, 0.0, 0.8, 0.0])
-    for k in range(50):
-        arm.update(0.001 * k, q, still)
-    arm.follow(rd.joint_move(q, q + 0.5, duration=0.7))
-    begun, wanted = None, 0.0
-    for k in range(50, 600):
-        tau = arm.update(0.001 * k, q, still)
-        assert np.isfinite(tau).all() and (np.abs(tau) <= model.tau_max).all()
-        wanted = np.abs(arm.reference.q - q).max()
-        if begun is None and wanted > 0.01:
-            begun = 0.001 * k
-        if arm.mode is Mode.SAFE_HOLD:
-            break
-    assert arm.mode is Mode.SAFE_HOLD and "has read the same" in arm.reason
-    assert 0.001 * k - begun < 0.1
+def frozen_at_rest(duration):
+    """Readings of an arm at rest stay so although it is told to move: that is no push, and never
+    CLEAR once it is noticed.
+    """
+
+    def play():
+        with rig_of(motion="hold") as rig:
+            rig.run(0.4)
+            assert rig.normal()
+            kept = copied(rig.plant_node.states.message)
+            rig.states = lambda message: [copied(kept, seconds(message.header.stamp))]
+            start = rig.controller.arm.reference.q
+            rig.controller.arm.follow(rd.joint_move(start, start + 0.3, duration=duration))
+            rig.words.clear()
+            begun, wanted = None, 0.0
+            while rig.mode is Mode.TRACKING:
+                rig.step()
+                wanted = np.abs(rig.controller.arm.reference.q - start).max()
+                begun = rig.now if begun is None and wanted > 0.01 else begun
+            assert rig.mode is Mode.SAFE_HOLD and "has read the same" in rig.controller.arm.reason
+            assert rig.now - begun < 0.1 * max(duration, 1.0)  # [s]; slower if the motion is slow
+            rig.run(0.5)
+            told = [word[1] for word in rig.words]
+            assert set(told[told.index("UNKNOWN") :]) == {"UNKNOWN"} and set(told) <= QUIET
+            rig.told("has read the same")
+            rig.is_normal_again()  # by then the arm may have run into the end of a joint
+
+    return play
 
 
 # row 11
@@ -420,6 +466,16 @@ def spike(size, messages, says):
             rig.is_normal_again()
 
     return play
+
+
+def moved(joint, by):
+    """All messages from now on: no counter of turns is believed, nor what is out of reach."""
+
+    def spoil(message):
+        message.position[joint] += by
+        return message
+
+    return spoil
 
 
 def scattered(message):
@@ -493,7 +549,7 @@ def push_is_no_scale():
         assert "effort" not in " ".join(word[3] for word in rig.words)
 
 
-BIG = 1e308
+BIG, TURN = 1e308, 2.0 * np.pi
 EMPTY = "missing, empty or absurdly long"
 CASES = [
     Case(1, "NaN in position", "D S", spoiled(value("position", 2, np.nan), "'joint_3' is nan")),
@@ -506,6 +562,7 @@ CASES = [
     Case(1, "one bad message", "D", one_bad_message),
     Case(2, "no velocity from the start", "differences", no_velocity_from_the_start),
     Case(2, "velocity vanishes in motion", "differences", velocity_vanishes_in_motion),
+    Case(2, "noisy velocity", "clears", noisy_velocity),
     Case(3, "effort empty, command is the source", "N", harmless(one(without("effort")))),
     Case(3, "effort NaN, command is the source", "N", harmless(one(value("effort", 1, np.nan)))),
     Case(3, "effort empty, but the source", "U", effort_is_missing(without("effort"), "no eff")),
@@ -516,7 +573,11 @@ CASES = [
         effort_is_missing(value("effort", 4, np.nan), "effort of joint 'joint_5' is nan"),
     ),
     Case(4, "fewer joints", "D S", spoiled(fewer, "joints joint_7 are missing")),
-    Case(4, "two publishers", "N", harmless(parts([0, 1, 2], [3, 4, 5, 6]))),
+    Case(4, "two publishers", "N", harmless(parts(*HALVES))),
+    Case(
+        4, "the second a moment before", "N", harmless(parts(*HALVES, apart=-4e-4), exactly=False)
+    ),
+    Case(4, "the second a moment after", "N", harmless(parts(*HALVES, apart=4e-4), exactly=False)),
     Case(4, "four publishers", "N", harmless(parts([6, 5], [1, 3], [0, 2], [4]))),
     Case(5, "order that changes, joints of others", "N", harmless(one(mixed))),
     Case(5, "a gripper's messages beside", "N", harmless(gripper_beside)),
@@ -540,11 +601,17 @@ CASES = [
     Case(9, "1000 stale messages", "D", burst),
     Case(10, "all joints frozen", "S", frozen(range(7), "reads the same")),
     Case(10, "one joint frozen", "S", frozen([3], "'joint_4'")),
-    Case(10, "frozen at rest, told to move", "S", frozen_at_rest),
+    Case(10, "frozen at rest, told to move", "S", frozen_at_rest(0.7)),
+    Case(10, "at rest, told to move slowly", "U S", frozen_at_rest(3.0)),
     Case(11, "2 pi, continuous joint", "N", turn_of_an_endless_joint),
     Case(11, "2 pi, revolute joint", "D", spike(2.0 * np.pi, 1, "'joint_1' jumped by +6.28")),
     Case(11, "spike of 0.5 rad", "D", spike(0.5, 1, "'joint_1' jumped by +0.5")),
-    Case(11, "2 pi to stay, revolute joint", "D Z", spike(2.0 * np.pi, 50, "'joint_1' jumped")),
+    Case(
+        11, "2 pi to stay, revolute joint", "D S", spoiled(moved(0, TURN), "'joint_1' jumped by")
+    ),
+    Case(
+        11, "to stay out of the limits", "D S", spoiled(moved(3, -4.0), "'joint_4' jumped by -4")
+    ),
     Case(11, "another place each time", "D S", spoiled(scattered, "'joint_4' jumped")),
     Case(12, "from 1000 to 50 Hz", "true dt", rate_falls(0.02, 0.0, "CLEAR")),
     Case(12, "30 % loss at 1000 Hz", "true dt", rate_falls(0.001, 0.3, "CLEAR")),

@@ -6,7 +6,7 @@ import tempfile
 from contextlib import contextmanager
 
 import numpy as np
-from fault_rig import LOOK, Case, cases, rig_of
+from fault_rig import LOOK, SAFE_AFTER, Case, cases, rig_of
 from ros_harness import bench
 
 from diagnostic_msgs.msg import DiagnosticStatus  # isort: skip
@@ -37,6 +37,22 @@ def detector_dies():
         rig.mute = False
         rig.replace_detector()
         rig.is_normal_again()
+
+
+def plant_dies(**parameters):
+    """The detector knows nothing after 20 ms, in simulated time as well."""
+
+    def play():
+        with rig_of(**parameters) as rig:
+            rig.begins_normally()
+            rig.deaf = True
+            assert rig.run(0.1, lambda: rig.level == "UNKNOWN")
+            assert rig.now - rig.begun_at < 0.02 + 1.5 * rig.dt
+            rig.told("none come any more")
+            rig.deaf = False
+            rig.is_normal_again()
+
+    return play
 
 
 def controller_dies():
@@ -104,6 +120,35 @@ def clock_back(seconds):
         rig.tau = None  # of another time
 
     return change
+
+
+def clock_back_and_deaf():
+    """Time goes back and nothing is seen any more: silence counts from then on."""
+    with rig_of() as rig:
+        rig.begins_normally()
+        clock_back(10.0)(rig)
+        rig.begun_at, rig.deaf = rig.now, True
+        rig.modes.clear()
+        rig.run(1.5)
+        rig.was_safe_by(2.0 * SAFE_AFTER + LOOK)  # silence counts from the first look on
+        assert rig.level == "UNKNOWN" and rig.plant_node.braked
+        rig.deaf = False
+        rig.is_normal_again()
+
+
+def clock_of_the_plant_back():
+    """The plant's own timer: it goes on, in the new time."""
+    with rig_of() as rig:
+        rig.begins_normally()
+        before = rig.plant_node.plant.state.t
+        rig.now -= 3600.0
+        rig.tau = None  # of another time
+        for _ in range(100):
+            rig.pass_time(rig.dt)
+            rig.plant_node._tick()
+        assert rig.plant_node.plant.state.t - before > 0.15
+        rig.told("the clock was set back: by 3599.99")
+        rig.is_normal_again()
 
 
 def clock_paused():
@@ -230,6 +275,19 @@ def controller_restarts_after_collision():
         rig.is_normal_again()
 
 
+def controller_restarts_in_motion():
+    """Touched, and found in motion: once it has braked it waits, though the touch is over."""
+    with rig_of() as rig:
+        collided(rig)
+        rig.replace_controller()
+        assert np.abs(rig.plant_node.plant.state.qd).max() > 0.1
+        assert rig.run(0.1, lambda: rig.mode is Mode.SAFE_HOLD)
+        rig.plant_node.plant.pushes.clear()
+        rig.run(1.0)
+        assert rig.level == "CLEAR" and rig.mode in (Mode.SAFE_HOLD, Mode.REACTING)
+        rig.is_normal_again()
+
+
 def controller_restarts_long_after_collision():
     """The detector remembers for it; `clear` is asked for once more, and nothing jumps."""
     with rig_of() as rig:
@@ -270,6 +328,8 @@ def controller_restarts_after_reset():
 
 
 CASES = [
+    Case(28, "the plant dies", "U", plant_dies()),
+    Case(28, "the plant dies, in simulated time", "U", plant_dies(use_sim_time=True)),
     Case(28, "the detector dies", "S", detector_dies),
     Case(28, "the controller dies", "S U", controller_dies),
     Case(28, "the controller stays blind", "S", controller_stays_blind),
@@ -277,6 +337,8 @@ CASES = [
     Case(29, "teleport", "Z", begins_anew(teleport)),
     Case(29, "clock back by 10 s", "Z", begins_anew(clock_back(10.0))),
     Case(29, "clock back by 0.3 s", "Z", begins_anew(clock_back(0.3))),
+    Case(29, "clock back, then deaf", "S U", clock_back_and_deaf),
+    Case(29, "the plant's clock back by 1 h", "Z", clock_of_the_plant_back),
     Case(29, "clock paused", "U", clock_paused),
     Case(29, "clock ten times as fast", "U S", clock_ten_times_as_fast),
     Case(30, "reliable peers", "connects", peers(ReliabilityPolicy.RELIABLE)),
@@ -285,6 +347,7 @@ CASES = [
     Case(32, "start inside a contact", "U", starts_in_contact),
     Case(32, "detector restarts", "latched", detector_restarts_after_collision),
     Case(32, "controller restarts", "latched", controller_restarts_after_collision),
+    Case(32, "controller restarts in motion", "latched", controller_restarts_in_motion),
     Case(32, "later restart", "latched", controller_restarts_long_after_collision),
     Case(32, "restart after reset", "N", controller_restarts_after_reset),
     Case(32, "no word yet", "waits", controller_waits_for_the_first_word),

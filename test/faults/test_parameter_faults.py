@@ -62,6 +62,28 @@ def a_thousand_a_second():
         assert spent < 5.0  # [s] for a second's worth; 0.4 measured on a quiet machine
 
 
+def while_holding():
+    """Two hundred changes a second in a safe hold: it holds, and can be cleared meanwhile."""
+    with rig_of() as rig:
+        rig.begins_normally()
+        rig.controller.arm.safe_hold("told by the test")
+        rig.run(0.4)
+        rest = rig.plant_node.plant.state.q.copy()
+
+        def changed(k):
+            assert rig.set(rig.controller, arm__frequency=[30.0 + 0.01 * (k % 100)]).successful
+            rig.run(0.005)
+
+        for k in range(60):
+            changed(k)
+            assert rig.mode is Mode.SAFE_HOLD
+        np.testing.assert_allclose(rig.plant_node.plant.state.q, rest, atol=1e-3)
+        rig.clear()
+        for k in range(20):
+            changed(k)
+        assert rig.normal()
+
+
 def atomic():
     """Two at once, one of them bad: neither is taken."""
     with rig_of() as rig:
@@ -97,6 +119,7 @@ CASES = [
     Case(26, "fixed one", "R", refused("detector", "read-only", stamps="receipt")),
     Case(27, "changes in motion", "atomic", changes_in_motion),
     Case(27, "1000 a second", "atomic", a_thousand_a_second),
+    Case(27, "in a safe hold", "atomic", while_holding),
     Case(27, "all or none", "atomic", atomic),
 ]  # fmt: skip
 
