@@ -145,7 +145,7 @@ class ContactMonitor:
         if started:
             fault = self._scale.fault(self.r, tau, dt)
             if not fault and self._stuck is not None:
-                fault = self._stuck.doubt(q, qd, self.r, detector.contact.base, dt)
+                fault = self._stuck.doubt(q, qd, tau, self.r, detector.contact.base, dt)
             if fault:
                 return self.lost(fault)
             self.state = detector.update(self._lost.felt(self.r), dt, qd, self._qdd)

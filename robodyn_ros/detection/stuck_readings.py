@@ -1,7 +1,7 @@
 """StuckReadings: joints that read the same while the torque commanded to them moves.
 
-A reading that has not changed at all, in position and velocity, may be that of an arm at rest.
-Told to move it has to change, or the residual grows by all the torque that seems to have no
+A reading that has not changed at all, in position and velocity, may be that of an arm at rest. If
+its torque moves it has to change, or the residual grows by all the torque that seems to have no
 effect, and that looks like a push. Where torque is measured this cannot be told from one: a stiff
 arm that is pushed at rest may not move by a step of its encoder.
 """
@@ -21,12 +21,16 @@ SAME = 0.02  # [s] for which a reading that is true may stay the same, as where 
 MESSAGES = 3  # and as many of them
 SHARE = 0.5  # of the threshold: it has to be told before it is taken for a push
 
-# Rows, n numbers each: the reading, for how long and how many messages it has been the same
-Q, QD, SECONDS, COUNT, ROWS = (U(k) for k in range(5))
+# Rows, n numbers each: the reading, for how long and how many messages it has been the same, and
+# the torque since then
+Q, QD, SECONDS, COUNT, TAU, ROWS = (U(k) for k in range(6))
 
 
-@kernel("int64(float64[:, ::1], float64[::1], float64[::1], float64[::1], float64[::1], float64)")
-def _stuck(own, q, qd, r, limit, dt):
+@kernel(
+    "int64(float64[:, ::1], float64[::1], float64[::1], float64[::1], float64[::1], "
+    "float64[::1], float64)"
+)
+def _stuck(own, q, qd, tau, r, limit, dt):
     """The joint that is stuck; -1 if none is."""
     found = -1
     for k in range(U(own.shape[1])):
@@ -34,10 +38,11 @@ def _stuck(own, q, qd, r, limit, dt):
             own[SECONDS, k] += dt
             own[COUNT, k] += 1.0
             alike = own[SECONDS, k] >= SAME and own[COUNT, k] >= MESSAGES
-            if alike and abs(r[k]) > SHARE * limit[k]:
+            large, moved = SHARE * limit[k], tau[k] - own[TAU, k]
+            if alike and abs(r[k]) > large and abs(moved) > large:
                 found = k
         else:
-            own[Q, k], own[QD, k] = q[k], qd[k]
+            own[Q, k], own[QD, k], own[TAU, k] = q[k], qd[k], tau[k]
             own[SECONDS, k] = own[COUNT, k] = 0.0
     return found
 
@@ -60,13 +65,13 @@ class StuckReadings:
         k = self._joint
         return k >= 0 and not (q[k] == self._own[int(Q), k] and qd[k] == self._own[int(QD), k])
 
-    def doubt(self, q: Array, qd: Array, r: Array, limit: Array, dt: float) -> str:
+    def doubt(self, q: Array, qd: Array, tau: Array, r: Array, limit: Array, dt: float) -> str:
         """Why q and qd, dt [s] after the last, cannot be; empty if they can. limit: of r.
 
-        Once they cannot, that stays so until the joint reads something else, whatever the residual
-        r does.
+        Once they cannot, that stays so until the joint reads something else, whatever torque and
+        residual r do.
         """
-        found = _stuck(self._own, q, qd, r, limit, dt)
+        found = _stuck(self._own, q, qd, tau, r, limit, dt)
         self._joint = self._joint if self._joint >= 0 else found
         if self._joint < 0:
             return ""

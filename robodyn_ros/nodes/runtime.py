@@ -85,6 +85,9 @@ def run(
         for node in nodes:
             getattr(node, "begin_stop", lambda: None)()
         spin(executor, until=lambda: all(ended(node) for node in nodes), longest=GRACE)
+        for node in nodes:
+            if not ended(node):
+                node.get_logger().warning(f"ends before it has come to rest: {GRACE:g} s are over")
         return max((getattr(node, "exit_code", 0) for node in nodes), default=0)
     except (RobodynError, ParameterException, rclpy_implementation.RCLError) as error:
         print(f"error: {error}", file=sys.stderr)

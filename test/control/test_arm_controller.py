@@ -668,6 +668,47 @@ def test_ramp_down_ends_without_torque():
     assert not rig.tau.any()
 
 
+def test_ramp_down_ends_though_the_velocity_is_all_noise():
+    rig, random = Rig(), np.random.default_rng(1)
+    rig.arm.ramp_down()
+    for _ in range(1000):
+        state, noise = rig.plant.step(rig.tau, DT), random.normal(0.0, 0.3, 7)
+        rig.take(rig.arm.update(state.t, state.q, noise), state.t)
+        if rig.arm.at_rest:
+            break
+    assert rig.arm.at_rest and state.t < 0.8
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.02])  # [rad/s]; below the limit, and as large as it
+def test_a_safe_hold_is_cleared_though_the_velocity_is_noisy(noise):
+    rig, random = Rig(), np.random.default_rng(2)
+    rig.arm.follow(Move())
+    rig.run(1.0)
+    rig.arm.safe_hold("told to")
+    rig.arm.clear()
+    for _ in range(1000):
+        state = rig.plant.step(rig.tau, DT)
+        noisy = state.qd + random.normal(0.0, noise, 7)
+        rig.take(rig.arm.update(state.t, state.q, noisy), state.t)
+        if rig.arm.mode is Mode.HOLDING:
+            break
+    assert rig.arm.mode is Mode.HOLDING and np.abs(state.qd).max() < 0.02
+
+
+def test_silence_after_the_clock_went_back_is_silence():
+    rig = Rig()
+    rig.arm.follow(Move())
+    rig.run(1.0)
+    back = rig.state.t - 10.0
+    assert rig.arm.mode is Mode.TRACKING
+    for k in range(100):
+        rig.arm.lost(back + 0.001 * k, "nothing comes")
+    assert rig.arm.mode is Mode.SAFE_HOLD and rig.arm.reason == "nothing comes"
+    rig.arm.lost(math.nan, "no time")
+    rig.arm.lost(-math.inf, "no time")
+    assert np.isfinite(rig.arm.update(back + 0.2, rig.state.q, rig.state.qd)).all()
+
+
 def test_ramp_down_works_without_samples_too():
     rig = Rig()
     rig.arm.follow(Move())

@@ -13,6 +13,7 @@ from unittest import mock
 
 import numpy as np
 from fault_rig import own_domain
+from safety import safe
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus  # isort: skip
 from sensor_msgs.msg import JointState  # isort: skip
@@ -59,14 +60,14 @@ class Look:
         self.facts[status.name] = {item.key: item.value for item in status.values}
 
     def _state(self, message):
-        assert np.isfinite(message.position).all() and np.isfinite(message.effort).all()
+        safe(np.isfinite([*message.position, *message.effort]).all(), message)
         self.stamps.append(seconds(message.header.stamp))
 
     def _residual(self, message):
-        assert np.isfinite(message.effort).all()
+        safe(np.isfinite(message.effort).all(), message)
 
     def _reference(self, message):
-        assert np.isfinite(message.effort).all()
+        safe(np.isfinite(message.effort).all(), message)
         self.references.append((seconds(message.header.stamp), np.array(message.effort)))
 
     @property
@@ -143,12 +144,12 @@ def arm_in_motion(log, composed=False, **changes):
             look = Look(node, executor, processes, log)
             look.moves()
             yield look
-    assert "Traceback" not in log.read_text()
+    safe("Traceback" not in log.read_text(), log.read_text())
 
 
-def memory_of(process):
+def memory_of(pid):
     """[bytes], resident."""
-    pages = int(Path(f"/proc/{process.pid}/statm").read_text().split()[1])
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
@@ -159,10 +160,11 @@ def ends_by(look, which, number):
     look.until(lambda: look.processes[which].poll() is not None)
     look.let(0.2)
     assert look.processes[which].returncode == 0
-    assert "Traceback" not in look.log.read_text()
+    safe("Traceback" not in look.log.read_text(), look.log.read_text())
     t, tau = (np.array(x) for x in zip(*look.references, strict=True))
     assert np.abs(tau[0]).max() > 5.0  # it had something to carry
     np.testing.assert_allclose(tau[-1], 0.0, atol=2.5)  # the onlooker may miss the last step
     # What it missed before counts with its time
     steps = np.abs(np.diff(tau, axis=0)).max(axis=1)
-    assert (steps <= 1000.0 * np.maximum(np.diff(t), 2.0 / RATE) + 1e-6).all()
+    allowed = 1000.0 * np.maximum(np.diff(t), 2.0 / RATE) + 1e-6
+    safe((steps <= allowed).all(), "a torque step:", (steps / allowed).max())

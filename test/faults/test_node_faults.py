@@ -1,25 +1,31 @@
-"""Rows 28, 29, 30 and 32, where time has to be exact: deaths, clocks, contact at the start."""
+"""Rows 9 and 28 to 32, where time is to be exact: deaths, clocks, queues, contact at the start."""
 
+import array
 import os
+import signal
+import subprocess
 import sys
 import tempfile
+import time
 from contextlib import contextmanager
+from unittest import mock
 
 import numpy as np
-from fault_rig import LOOK, SAFE_AFTER, Case, cases, rig_of
+from fault_processes import memory_of
+from fault_rig import LOOK, SAFE_AFTER, Case, cases, copied, rig_of, set_stamp
 from ros_harness import bench
 
 from diagnostic_msgs.msg import DiagnosticStatus  # isort: skip
 from rclpy.qos import QoSProfile, ReliabilityPolicy  # isort: skip
 from sensor_msgs.msg import JointState  # isort: skip
-from std_msgs.msg import Bool  # isort: skip
+from std_msgs.msg import Bool, Float64MultiArray  # isort: skip
 from std_srvs.srv import Trigger  # isort: skip
 from trajectory_msgs.msg import JointTrajectory  # isort: skip
 
 from robodyn_ros.control.arm_controller import FOLLOWING, Mode  # isort: skip
 from robodyn_ros.nodes.controller_node import ControllerNode  # isort: skip
 from robodyn_ros.nodes.dynamics_node import DynamicsNode  # isort: skip
-from robodyn_ros.nodes.runtime import LATCHED  # isort: skip
+from robodyn_ros.nodes.runtime import LATCHED, STATE_OUT  # isort: skip
 from robodyn_ros.nodes.simulator_node import SimulatorNode  # isort: skip
 
 ELSEWHERE = [0.5, -0.2, 0.0, 0.9, 0.0, -0.3, 0.2]
@@ -45,6 +51,7 @@ def plant_dies(**parameters):
     def play():
         with rig_of(**parameters) as rig:
             rig.begins_normally()
+            assert rig.detector._watchdog.timer_period_ns <= 1e9 * LOOK  # which the rig plays
             rig.deaf = True
             assert rig.run(0.1, lambda: rig.level == "UNKNOWN")
             assert rig.now - rig.begun_at < 0.02 + 1.5 * rig.dt
@@ -225,6 +232,64 @@ def errors_kept():
             os.close(before)
 
 
+# row 9
+
+
+def burst_on_the_wire():
+    """A thousand stale messages through the middleware; what comes after them is answered soon."""
+    args = ["-p", "robot.name:=lwr_iii", "-p", "stamps:=header", "--log-level", "fatal"]
+    with bench(SimulatorNode, ControllerNode, args=args) as there:
+        plant, controller = there.nodes
+        there.until(lambda: controller.pace.samples > 100)
+        talker = there.node.create_publisher(JointState, "joint_states", STATE_OUT)
+        there.until(lambda: talker.get_subscription_count() == 1)
+        late = []
+        for _ in range(5):  # the best of them: the machine may be busy
+            stale = copied(plant.states.message)
+            set_stamp(stale.header.stamp, plant.now() - 2.0)
+            for _ in range(1000):
+                talker.publish(stale)
+            sent, before = time.perf_counter(), controller.pace.samples
+            there.until(lambda before=before: controller.pace.samples > before + 5)
+            late.append(time.perf_counter() - sent)
+        assert min(late) < 0.1, late
+
+
+# row 31
+
+
+def bounded_queue():
+    """For a reliable subscriber that stands still as many messages are kept as the queue holds."""
+    with mock.patch.dict(os.environ, {"ROS_DOMAIN_ID": "0"}), bench() as there:
+        os.environ["ROS_DOMAIN_ID"] = str(there.node.context.get_domain_id())
+        talker = there.node.create_publisher(Float64MultiArray, "large", STATE_OUT)
+        slow = subprocess.Popen([sys.executable, "-c", DEAF], stdout=subprocess.PIPE, text=True)
+        try:
+            there.until(lambda: talker.get_subscription_count() == 1)
+            slow.send_signal(signal.SIGSTOP)
+            message = Float64MultiArray(data=array.array("d", bytes(LARGE)))
+            talker.publish(message)
+            before = memory_of(os.getpid())
+            for _ in range(200):
+                talker.publish(message)
+            kept = (memory_of(os.getpid()) - before) / LARGE
+        finally:
+            slow.kill()
+            slow.wait()
+    assert kept < 40, f"{kept:.0f} of 200 messages are kept"
+
+
+DEAF = """
+import rclpy
+from std_msgs.msg import Float64MultiArray
+rclpy.init()
+node = rclpy.create_node("deaf")
+node.create_subscription(Float64MultiArray, "large", lambda message: None, 10)
+rclpy.spin(node)
+"""
+LARGE = 1_000_000  # bytes of a message
+
+
 # row 32
 
 
@@ -344,6 +409,8 @@ CASES = [
     Case(30, "reliable peers", "connects", peers(ReliabilityPolicy.RELIABLE)),
     Case(30, "best-effort peers", "connects", peers(ReliabilityPolicy.BEST_EFFORT)),
     Case(30, "incompatible peers", "says why", incompatible),
+    Case(9, "1000 stale messages on the wire", "D", burst_on_the_wire),
+    Case(31, "a stopped subscriber's queue", "bounded", bounded_queue),
     Case(32, "start inside a contact", "U", starts_in_contact),
     Case(32, "detector restarts", "latched", detector_restarts_after_collision),
     Case(32, "controller restarts", "latched", controller_restarts_after_collision),

@@ -71,9 +71,9 @@ def slow_consumer(look):
     try:
         assert slow.stdout.readline() == "ready\n"
         look.let(1.0)
-        before = [memory_of(process) for process in look.processes]
+        before = [memory_of(process.pid) for process in look.processes]
         unharmed(look, slow)
-        grown = [memory_of(p) - b for p, b in zip(look.processes, before, strict=True)]
+        grown = [memory_of(p.pid) - b for p, b in zip(look.processes, before, strict=True)]
         assert max(grown) < MEMORY, grown
     finally:
         slow.kill()
@@ -96,11 +96,11 @@ def pace(look):
 
 def detector_stopped(look):
     """The others do not wait for it; when it goes on, it says that it had lost sight."""
-    before = memory_of(look.processes[CONTROLLER])
+    before = memory_of(look.processes[CONTROLLER].pid)
     try:
         unharmed(look, look.processes[DETECTOR])
         look.until(lambda: look.mode == "SAFE_HOLD")
-        assert memory_of(look.processes[CONTROLLER]) - before < MEMORY
+        assert memory_of(look.processes[CONTROLLER].pid) - before < MEMORY
     finally:
         look.forget()
         look.signal(DETECTOR, signal.SIGCONT)

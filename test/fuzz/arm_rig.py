@@ -33,6 +33,7 @@ from robodyn_ros.nodes.simulator_node import SimulatorNode  # noqa: E402
 
 DT = 0.002  # [s] between joint states
 LOST = 3  # bad joint states in a row after which nothing is known
+AS_IT_IS = "as it is"  # the plant's own joint state
 SLACK = 0.005  # [s] of its rate that the torque may change at once: stamps and clock may differ
 SAFE = 0.1  # [s] without a good sample after which a moving arm is in a safe hold
 LATER = 500  # periods: a second
@@ -116,6 +117,7 @@ class Rig:
         self.word: Any = None  # the detector's last
         self.tau: np.ndarray | None = None  # the controller's last
         self.accepted: float | None = None  # [s], stamp of the last joint state, if it was good
+        self._plain = False  # whether it told the truth
         self.bad = 0  # joint states in a row
         self.seen_at = 0.0  # [s], when one may have been good last, or the arm stood still
         self.alarms = False  # whether contact may be told
@@ -180,6 +182,10 @@ class Rig:
             callback(sent.message)
         taken = self._residuals > before
         expect(not (taken and sent.verdict is Verdict.BAD), "believed a joint state:", sent.what)
+        follows = self._plain and self.accepted is not None and 0.0 < stamp - self.accepted < 0.1
+        refused = follows and sent.verdict is Verdict.GOOD and not taken
+        expect(not refused, "refused a joint state:", sent.what)
+        self._plain = sent.verdict is Verdict.GOOD or sent.what == AS_IT_IS
         self.accepted = stamp if taken else None
         if taken:
             self.bad = 0
@@ -234,7 +240,7 @@ class Rig:
         tau = self.tau if self.tau is not None else np.zeros(self.model.n)
         self.deliver_command(Sent(Float64MultiArray(data=tau.tolist()), "the own", Verdict.GOOD))
         self.set_clock(seconds(self.state.header.stamp))
-        return Sent(self.state, "as it is", Verdict.EITHER)
+        return Sent(self.state, AS_IT_IS, Verdict.EITHER)
 
     def run(self, steps: int) -> None:
         """Let everything be as it should for so many periods."""

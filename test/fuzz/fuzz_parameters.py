@@ -96,7 +96,9 @@ RULES: dict[str, dict[str, Any]] = {
         "push_duration": Number(1e-3, INF, (0.05, 0.3)),
     },
 }
-TOGETHER = ("monitor.contact.base", "monitor.collision.base")  # right or not with the other one
+# Right or not with others: one threshold over the other; pid and a friction that asks for more
+# than a low frequency gives
+TOGETHER = ("monitor.contact.base", "monitor.collision.base", "arm.controller", "arm.friction")
 FIXED = {
     "dynamics_node": ("robot.name", "robot.urdf", "effort"),
     "controller_node": ("robot.name", "rate", "lockstep", "stamps"),

@@ -39,8 +39,9 @@ class Arm:
             there.until(lambda: self.to_command.get_subscription_count() == 1)
 
     def stay(self, samples, push=(0.0, 0.0)):
-        """At rest, the motors holding against a push that is not told."""
+        """At rest but for a tremble, the motors holding against a push that is not told."""
         for _ in range(samples):
+            self.q = self.q + 1e-14
             tau = self.g - np.array(push)
             self.to_command.publish(Float64MultiArray(data=tau.tolist()))
             self.there.run(0.001)
@@ -190,3 +191,17 @@ def test_an_arrow_shows_the_force_while_something_touches(there):
         0.01 * np.linalg.norm(force), rel=0.1
     )
     assert (head.x, head.y, head.z) == (0.0, 0.0, 0.0)
+
+
+def test_arrows_come_also_after_time_went_back(there):
+    arm, node = Arm(there), there.nodes[0]
+    drawn = there.collect(MarkerArray, "dynamics_node/markers", STATE_IN)
+    there.until(lambda: node.to_markers.wanted)
+    node.drawn = 1e6  # [s], of another time
+    arm.stay(20)
+    there.until(lambda: drawn)
+
+
+def test_time_cannot_be_made_simulated_while_running(there):
+    verdict = there.set(there.nodes[0], use_sim_time=False)
+    assert not verdict.successful and "use_sim_time is fixed" in verdict.reason
