@@ -1,5 +1,7 @@
 """Every row of the matrix has its cases, and no case stands twice."""
 
+from collections import Counter
+
 import pytest
 import test_command_faults
 import test_composed_faults
@@ -8,6 +10,7 @@ import test_node_faults
 import test_parameter_faults
 import test_system_faults
 import test_urdf_rows
+from source_tree import ROOT
 
 TABLES = (
     test_joint_state_faults,
@@ -24,6 +27,13 @@ CASES = [case for table in TABLES for case in table.CASES]
 @pytest.mark.parametrize("row", range(1, 35))
 def test_every_row_has_a_case(row):
     assert any(case.row == row for case in CASES)
+
+
+def test_the_document_counts_them():
+    lines = (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8").splitlines()
+    rows = [line.strip("| ").split(" | ") for line in lines if line[2:3].isdigit()]
+    told = {int(row[0]): int(row[-1]) for row in rows}
+    assert told == Counter(case.row for case in CASES)
 
 
 def test_there_are_enough_cases():
