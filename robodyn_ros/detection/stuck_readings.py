@@ -71,7 +71,10 @@ class StuckReadings:
         Once they cannot, that stays so until the joint reads something else, whatever torque and
         residual r do.
         """
-        found = _stuck(self._own, q, qd, tau, r, limit, dt)
+        try:
+            found = _stuck(self._own, q, qd, tau, r, limit, dt)
+        except TypeError:  # lists, views and the like
+            found = _stuck(self._own, *(np.array(x, float) for x in (q, qd, tau, r, limit)), dt)
         self._joint = self._joint if self._joint >= 0 else found
         if self._joint < 0:
             return ""

@@ -28,6 +28,13 @@ def test_it_takes_a_while_and_names_the_joint():
     assert "'joint_2' has read the same for 0.02 s" in found[first]
 
 
+def test_lists_and_what_is_read_only_will_do():
+    stuck, frozen = StuckReadings(MODEL), np.zeros(2)
+    frozen.flags.writeable = False
+    said = [stuck.doubt(frozen, [0.0, 0.0], [2.0 * k] * 2, (0, 5), LIMIT, DT) for k in range(20)]
+    assert not said[5] and "'joint_2'" in said[-1]
+
+
 def test_rare_samples_count():
     found = doubts(StuckReadings(MODEL), 5, dt=0.1)
     assert [bool(doubt) for doubt in found] == [False] * MESSAGES + [True] * (5 - MESSAGES)
