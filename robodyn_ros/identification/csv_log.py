@@ -106,8 +106,10 @@ def _table(path: Path, delimiter: str | None) -> tuple[list[str], Array]:
         delimiter = max(",;\t", key=text.partition("\n")[0].count)
     lines = [line for line in csv.reader(text.splitlines(), delimiter=delimiter) if line]
     names = [] if not lines or _is_number(lines[0][0]) else [x.strip() for x in lines.pop(0)]
-    width = len(lines[0]) if lines else 0
-    if lines and names and len(names) != width:
+    if not lines:
+        raise ArgumentError(f"'{path}' holds no numbers")
+    width = len(lines[0])
+    if names and len(names) != width:
         raise ArgumentError(
             f"'{path}': the first line names {len(names)} columns and the next one holds {width}; "
             "which is which cannot be told"

@@ -114,6 +114,14 @@ def test_files_that_do_not_fit(tmp_path):
         read_csv(path, ColumnMap(0, [1], [2]))
 
 
+@pytest.mark.parametrize("text", ["", "t,q,tau\n", "\n\n"])
+def test_a_file_without_numbers_is_refused(tmp_path, text):
+    path = tmp_path / "empty.csv"
+    path.write_text(text)
+    with pytest.raises(ArgumentError, match="holds no numbers"):
+        read_csv(path, ColumnMap("t", ["q"], ["tau"]))
+
+
 @pytest.mark.parametrize("names, count", [("t,q,qd,tau", 4), ("t,q", 2)])
 def test_names_that_are_more_or_fewer_than_the_columns_are_refused(tmp_path, names, count):
     path = tmp_path / "shifted.csv"
