@@ -69,6 +69,7 @@ class ContactMonitor:
         self._stuck = StuckReadings(model) if commanded else None
         self._parts = self.prepare(settings or MonitorSettings())
         self._scale = self._scale_for(self._parts)
+        self._limit = self._moves_from(self._parts)
         self._lost = LostSamples(self._parts.observer.gain)
         self.reset()
 
@@ -107,7 +108,12 @@ class ContactMonitor:
         scale = self._scale_for(parts)
         scale.continue_from(self._scale)
         self._lost.follow(parts.observer.gain)
-        self._parts, self._scale = parts, scale
+        self._parts, self._scale, self._limit = parts, scale, self._moves_from(parts)
+
+    def _moves_from(self, parts: _Parts) -> Array:
+        """(n,) [N m or N]: contact thresholds; a masked joint may be locked, and need not move."""
+        masked = [name in parts.settings.masked for name in self.model.joint_names]
+        return np.where(masked, np.inf, parts.detector.contact.base)
 
     def _scale_for(self, parts: _Parts) -> EffortScale:
         return EffortScale(self.model, parts.observer.gain, parts.detector.contact.base)
@@ -145,7 +151,7 @@ class ContactMonitor:
         if started:
             fault = self._scale.fault(self.r, tau, dt)
             if not fault and self._stuck is not None:
-                fault = self._stuck.doubt(q, qd, tau, self.r, detector.contact.base, dt)
+                fault = self._stuck.doubt(q, qd, tau, self.r, self._limit, dt)
             if fault:
                 return self.lost(fault)
             self.state = detector.update(self._lost.felt(self.r), dt, qd, self._qdd)

@@ -6,6 +6,7 @@ import pytest
 import robodyn_ros as rd
 from robodyn_ros.detection.detector import Level
 from robodyn_ros.detection.monitor import ContactMonitor
+from robodyn_ros.detection.monitor_settings import MonitorSettings
 from robodyn_ros.detection.stuck_readings import MESSAGES, SAME, StuckReadings
 
 MODEL = rd.robots.planar_2r()
@@ -63,6 +64,17 @@ def test_it_stays_so_until_the_joint_reads_something_else():
     assert stuck.over(np.array([0.0, 1e-9]), STILL)
     stuck.reset()
     assert not any(doubts(stuck, 20, r=(0.0, 0.0)))
+
+
+def test_a_masked_joint_may_be_locked():
+    monitor = ContactMonitor(MODEL, MonitorSettings(masked=("joint_2",)), commanded=True)
+    q, level = np.array([0.3, 0.4]), None
+    g = rd.gravity_torque(MODEL, q)
+    for k in range(300):
+        q[0] += 1e-12
+        tau = g + [0.0, 0.1 * max(k - 150, 0)]
+        level = monitor.update(DT * k, q, STILL, tau).state.level
+    assert level is Level.CLEAR
 
 
 @pytest.mark.parametrize("commanded", [True, False])
