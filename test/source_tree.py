@@ -3,7 +3,9 @@
 import itertools
 import os
 import subprocess
+from contextlib import contextmanager
 from pathlib import Path
+from unittest import mock
 
 ROOT = Path(__file__).resolve().parents[1]
 MADE = {".git", ".venv", "build", "dist", "install", "log", "__pycache__"}
@@ -32,3 +34,11 @@ def own_domain():
     worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
     share = 101 // workers
     return 1 + worker * share + (os.getpid() * 7 + next(_count)) % share
+
+
+@contextmanager
+def users_environment():
+    """A domain of one's own, and none of what other tests ask of ROS: as a user starts things."""
+    with mock.patch.dict(os.environ, {"ROS_DOMAIN_ID": str(own_domain())}):
+        os.environ.pop("ROS_AUTOMATIC_DISCOVERY_RANGE", None)
+        yield

@@ -1,6 +1,5 @@
 """The guide "your own arm in ten minutes" is followed with an arm that we did not make."""
 
-import os
 import re
 import shlex
 import shutil
@@ -11,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from source_tree import ROOT, own_domain
+from source_tree import ROOT, users_environment
 
 GUIDE = (ROOT / "docs" / "your_arm.md").read_text(encoding="utf-8")
 LINES = [
@@ -26,13 +25,13 @@ ARM = ROBOTS / "ur_description/urdf/ur5_robot.urdf"
 
 @pytest.fixture
 def desk(tmp_path):
-    """A folder with somebody's arm.urdf, and an environment for the commands."""
+    """A folder with somebody's arm.urdf."""
     pytest.importorskip("rclpy", reason="ROS 2 is not installed")
     if not ARM.is_file():
         pytest.skip("example-robot-data is not installed")
     shutil.copy(ARM, tmp_path / "arm.urdf")
-    environment = os.environ | {"ROS_DOMAIN_ID": str(own_domain())}
-    return tmp_path, environment
+    with users_environment():
+        yield tmp_path
 
 
 def words_of(line):
@@ -46,27 +45,20 @@ def words_of(line):
 
 
 @contextmanager
-def arm_in_motion(folder, environment):
+def arm_in_motion(folder):
     """The arm moves and nobody touches it; as the guide says before it records."""
     from robodyn_ros.nodes.demo import Demo, running
 
-    before = dict(os.environ)
-    os.environ.update(environment)
     quiet = {"simulator_node": {"pushes.names": [""]}}
-    try:
-        with running(Demo(folder / "arm.yaml", 0.0, True, overrides=quiet)):
-            yield
-    finally:
-        os.environ.clear()
-        os.environ.update(before)
+    with running(Demo(folder / "arm.yaml", 0.0, True, overrides=quiet)):
+        yield
 
 
-def follow(line, folder, environment):
+def follow(line, folder):
     command, out = words_of(line)
     done = subprocess.run(
         command,
         cwd=folder,
-        env=environment,
         capture_output=True,
         text=True,
         timeout=300,
@@ -79,18 +71,17 @@ def follow(line, folder, environment):
 
 
 def test_the_guide_is_followed_to_its_end(desk):
-    folder, environment = desk
     said = {}
     for line in LINES:
         if line.startswith("robodyn record"):
-            with arm_in_motion(folder, environment):
-                said[line] = follow(line, folder, environment)
+            with arm_in_motion(desk):
+                said[line] = follow(line, desk)
         else:
-            said[line] = follow(line, folder, environment)
+            said[line] = follow(line, desk)
     told = next(text for line, text in said.items() if line.startswith("robodyn demo"))
     assert "3 pushes found, none invented, the arm resumed" in told
-    assert (folder / "report.html").stat().st_size > 100_000
-    check_that_the_detector_takes(folder / "arm.yaml", folder / "tuned.yaml")
+    assert (desk / "report.html").stat().st_size > 100_000
+    check_that_the_detector_takes(desk / "arm.yaml", desk / "tuned.yaml")
 
 
 def check_that_the_detector_takes(*files):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from source_tree import ROOT, own_domain
+from source_tree import ROOT, own_domain, users_environment
 
 import robodyn_ros as rd
 from robodyn_ros.resources import share_path
@@ -27,6 +27,12 @@ COMMANDS = [
     for line in text.splitlines()
     if line.strip()
 ]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def as_a_user():
+    with users_environment():
+        yield
 
 
 def run(*command, **options):
@@ -91,9 +97,10 @@ def test_the_page_can_be_seen(running_demo, monkeypatch):
         address = page.stdout.readline().split()[-1]
         with urllib.request.urlopen(address, timeout=30) as answer:
             assert b"<html" in answer.read()
-    finally:
         page.send_signal(signal.SIGINT)
         assert page.wait(30) == 0
+    finally:
+        page.kill()  # unless it has ended
 
 
 @pytest.fixture(scope="module")

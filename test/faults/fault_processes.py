@@ -9,11 +9,13 @@ import subprocess
 import time
 from contextlib import contextmanager
 from pathlib import Path
-from unittest import mock
 
 import numpy as np
-from fault_rig import own_domain
+import pytest
 from safety import safe
+from source_tree import users_environment
+
+pytest.importorskip("rclpy", reason="ROS 2 is not installed: pip install '.[ros]'")
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus  # isort: skip
 from sensor_msgs.msg import JointState  # isort: skip
@@ -137,8 +139,7 @@ def arm_in_motion(log, composed=False, **changes):
     """Three processes, or one, with the arm going round; an onlooker beside."""
     overrides = {node: {**PATIENT.get(node, {}), **changes.get(node, {})} for node in NODES}
     demo = Demo(PARAMS, 0.0, composed, log=log, overrides=overrides)
-    with mock.patch.dict(os.environ, {"ROS_DOMAIN_ID": str(own_domain())}):
-        os.environ.pop(terminal.RANGE, None)
+    with users_environment():
         terminal.stay_here()  # as the demo does: by UDP, on the loopback interface
         with running(demo) as processes, terminal.looking() as (node, executor):
             look = Look(node, executor, processes, log)
