@@ -3,21 +3,32 @@
     ros2 launch robodyn_ros collision_demo.launch.py plant:=mujoco rviz:=true
 
 An argument that is given wins over the parameter file; one that is empty leaves it to the file.
+Like `robodyn demo` it stays on this machine, unless the environment says how far ROS is to reach.
 """
 
+import os
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
 import yaml
 from ament_index_python.packages import get_package_share_path
 from launch import LaunchDescription
-from launch.actions import DeclareLaunchArgument, ExecuteProcess, OpaqueFunction, Shutdown
+from launch.actions import (
+    DeclareLaunchArgument,
+    ExecuteProcess,
+    OpaqueFunction,
+    SetEnvironmentVariable,
+    Shutdown,
+)
 from launch.conditions import IfCondition, UnlessCondition
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
+from rclpy.utilities import get_rmw_implementation_identifier
 
 SHARE = get_package_share_path("robodyn_ros")
 NODES = ("simulator_node", "controller_node", "dynamics_node")
+RANGE = "ROS_AUTOMATIC_DISCOVERY_RANGE"
+PROFILES = ("FASTRTPS_DEFAULT_PROFILES_FILE", "FASTDDS_DEFAULT_PROFILES_FILE")  # old name, new
 ARGUMENTS = [
     DeclareLaunchArgument("robot", default_value="", description="a built-in arm, by its name"),
     DeclareLaunchArgument("urdf", default_value="", description="or the path of an arm's URDF"),
@@ -48,7 +59,19 @@ ARGUMENTS = [
 
 
 def generate_launch_description():
-    return LaunchDescription([*ARGUMENTS, OpaqueFunction(function=start)])
+    here = [SetEnvironmentVariable(*setting) for setting in on_this_machine(os.environ).items()]
+    return LaunchDescription([*ARGUMENTS, *here, OpaqueFunction(function=start)])
+
+
+def on_this_machine(environment):
+    """What keeps the demo on the loopback interface; nothing if the user has said how far."""
+    if any(name in environment for name in (RANGE, *PROFILES)):
+        return {}
+    if "fastrtps" not in get_rmw_implementation_identifier():
+        return {RANGE: "LOCALHOST"}
+    # LOCALHOST would leave the ports of Fast DDS open to others
+    profile = str(SHARE / "config" / "fastdds_loopback.xml")
+    return {RANGE: "SYSTEM_DEFAULT", **dict.fromkeys(PROFILES, profile)}
 
 
 def start(context):

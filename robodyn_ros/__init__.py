@@ -97,6 +97,7 @@ _HOME = {
         "VelocityObserver",
     ],
     "detection.thresholds": ["Thresholds", "calibrate"],
+    "detection.fault": ["Fault"],
     "detection.detector": ["CollisionDetector", "CollisionState", "Level"],
     "detection.fault_identification": ["FaultReport", "identify_fault"],
     "detection.isolation": ["Isolation", "isolate"],
@@ -163,6 +164,7 @@ if TYPE_CHECKING:  # the same for type checkers; a test keeps both lists alike
     from .detection.detector import CollisionDetector as CollisionDetector
     from .detection.detector import CollisionState as CollisionState
     from .detection.detector import Level as Level
+    from .detection.fault import Fault as Fault
     from .detection.fault_identification import FaultReport as FaultReport
     from .detection.fault_identification import identify_fault as identify_fault
     from .detection.isolation import Isolation as Isolation

@@ -32,6 +32,8 @@ LONG = 5.0  # [s] without a sample: nobody knows what became of the arm, also if
 LOOKS = 9  # instants at which a trajectory is looked at before it is followed
 SLIGHTLY = 1e-3  # [rad or m], by how far it may leave the joints' limits
 FALLING = 0.1  # [rad/s or m/s]: an arm that is found faster than that is braked first
+NOTICED = 0.02  # [s] without commands after which a detector says so
+OBEYED = 0.1  # [s] after taking over, in which its commands may not have got through yet
 BRAKING = 0.5  # [s] after which torque goes in the end, whether the arm seems to rest or not
 PEAK = 1.875  # of the speed of a smooth step over its mean
 
@@ -69,6 +71,8 @@ class ArmController:
         self._fresh = True  # the next sample begins anew
         self._blind = False  # torque was given without a sample
         self._carried = False  # somebody else holds the arm
+        self._began = math.inf  # [s], when it took over
+        self._unheard_at: float | None = None  # [s], since when its commands do not get through
         self._touched: bool | None = None
         self._r: Array | None = None
         self._quiet = 0.0  # [s] without contact
@@ -117,6 +121,11 @@ class ArmController:
         return self._off and self._idle and not self._parts.rate_limiter.tau.any()
 
     @property
+    def blind(self) -> bool:
+        """Whether the torque given last was given without a sample that can be trusted."""
+        return self._blind
+
+    @property
     def _wanted(self) -> Motion:
         following = self.mode in FOLLOWING or self._state is None
         return self._reference.motion if following else self._giving_in.reference
@@ -157,6 +166,8 @@ class ArmController:
         if self._blind or silence > patience:
             self._blind = False
             self._giving_in.begin(state)
+        if self._unheard_at is not None and t - self._unheard_at + NOTICED > self.settings.timeout:
+            self.safe_hold("its commands do not reach the arm")
         if self._touched and self._parts.reaction is not None and self.mode in FOLLOWING:
             self._give_in(self._parts.reaction)
             self._enter(Mode.REACTING, "touched")
@@ -238,6 +249,21 @@ class ArmController:
         if r is not None:
             self.felt(r)
 
+    def frozen(self, joint: str, reason: str) -> None:
+        """Somebody who knows the torques says that this joint's readings are frozen: an arm on its
+        way goes to a safe hold.
+        """
+        if self._state is not None and self.moving and joint in self.model.joint_names:
+            self._watch.distrust(self.model.joint_names.index(joint), self._state)
+            self.safe_hold(reason)
+
+    def heard(self, t: float, heard: bool) -> None:
+        """Whether commands get through, at the time t [s]; if not for the timeout: safe hold."""
+        if heard or t < self._began + OBEYED:
+            self._unheard_at = None
+        elif self._unheard_at is None:
+            self._unheard_at = t
+
     def felt(self, r: npt.ArrayLike) -> None:
         """The residual (n,) [N m or N]: where a push goes, if it is one."""
         self._r = sample(self.model, "r", r)
@@ -251,6 +277,7 @@ class ArmController:
             raise RobodynError("the arm is still being touched: free it first")
         if self.mode is Mode.REACTING and not self._giving_in.holds:
             self._give_in(self._parts.stop)
+        self._watch.trust()
         self._cleared = self.mode in (Mode.REACTING, Mode.SAFE_HOLD)
 
     def safe_hold(self, reason: str) -> None:
@@ -351,6 +378,7 @@ class ArmController:
         first, self._fresh = self._state is None, False
         self._state, self._watch.t = state, t
         self._given_at = t - PERIOD
+        self._unheard_at = None
         if first or self._carried:
             self._carry(state)
         if self.mode in FOLLOWING:
@@ -364,6 +392,7 @@ class ArmController:
 
     def _carry(self, state: JointState) -> None:
         """Nothing was given before: begin with the torque that carries the arm."""
+        self._began = self._watch.t
         limit = self._parts.law.limits.tau_max
         carrying = np.clip(gravity_torque(self.model, state.q), -limit, limit)
         self._parts.rate_limiter.reset(carrying)

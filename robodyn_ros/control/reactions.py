@@ -28,6 +28,7 @@ from .yielding import Push, YieldingController
 
 REST_SPEED = 0.02  # [rad/s or m/s]
 REST_TIME = 0.05  # [s], slower than that for so long is rest
+SWING = 0.2  # [rad/s or m/s]: an arm that is held and faster than that was thrown
 WINDOW = 0.1  # [s] in which an arm at rest, whatever the noise of its speed, gets nowhere
 
 # Rows of the numbers of admittance, n each
@@ -94,6 +95,7 @@ class Stillness:
 
     def reset(self) -> None:
         """Believe that it moves."""
+        self.fastest = 0.0  # [rad/s or m/s], of the last sample's joints
         self._slow = 0.0  # [s]
         self._nowhere = False  # whether it got nowhere in the last window
         self._look_anew()
@@ -108,7 +110,8 @@ class Stillness:
 
     def update(self, qd: Array, dt: float) -> bool:
         """Take in a velocity that was measured dt [s] after the last one."""
-        self._slow = self._slow + dt if _fastest(qd) < self.speed else 0.0
+        self.fastest = _fastest(qd)
+        self._slow = self._slow + dt if self.fastest < self.speed else 0.0
         self._looked += dt
         if _roam(self._roamed, qd, dt) > self.speed * REST_TIME:
             self._nowhere = False
@@ -154,7 +157,9 @@ class Reaction(ABC):
 
 
 class _Yielding(Reaction):
-    """Yields; where the arm comes to rest, the law that tracks holds it."""
+    """Yields; where the arm comes to rest, the law that tracks holds it. If it is thrown from
+    there, it is braked anew: a stiff law whose torque may not change fast enough swings it up.
+    """
 
     def __init__(self, law: Controller, gain: npt.ArrayLike, damping: float) -> None:
         super().__init__(law.model.n)
@@ -175,6 +180,9 @@ class _Yielding(Reaction):
         still = self.stillness.update(state.qd, dt)
         push = self._push(state, r, dt)
         if push is not None:
+            self._holding = False
+        elif self._holding and self.stillness.fastest > SWING:
+            self.stillness.reset()
             self._holding = False
         elif still and self.holds and not self._holding:
             self.law.reset(self.law.tau)

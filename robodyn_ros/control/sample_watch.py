@@ -30,21 +30,23 @@ def _size(q, qd):
 
 
 # Rows of what is kept of each joint, n numbers each
-Q, QD, SAME, WAY, ROWS = (U(k) for k in range(5))
+Q, SAME, WAY, ROWS = (U(k) for k in range(4))
 
 
-@kernel("int64(float64[:, ::1], float64[::1], float64[::1], float64[::1], float64)")
-def _frozen(own, q, qd, qd_wanted, dt):
-    """The joint that has read the same for too long on its way; -1 if none has."""
+@kernel("int64(float64[:, ::1], float64[::1], float64[::1], float64)")
+def _frozen(own, q, qd_wanted, dt):
+    """The joint that has read the same for too long on its way; -1 if none has. Its velocity may
+    be noise.
+    """
     found = -1
     for k in range(U(own.shape[1])):
-        if q[k] == own[Q, k] and qd[k] == own[QD, k]:
+        if q[k] == own[Q, k]:
             own[SAME, k] += dt
             own[WAY, k] += dt * abs(qd_wanted[k])
             if own[SAME, k] > FROZEN and own[WAY, k] > TRAVEL:
                 found = k
         else:
-            own[Q, k], own[QD, k] = q[k], qd[k]
+            own[Q, k] = q[k]
             own[SAME, k] = own[WAY, k] = 0.0
     return found
 
@@ -96,7 +98,7 @@ class SampleWatch:
 
     def follow(self, state: JointState, qd_wanted: Array, dt: float) -> None:
         """Refuse samples in which a joint stays the same although it is to move."""
-        joint = _frozen(self._own, state.q, state.qd, qd_wanted, min(dt, GAP))
+        joint = _frozen(self._own, state.q, qd_wanted, min(dt, GAP))
         if joint >= 0:
             self._stuck = joint
             raise RobodynError(
@@ -104,10 +106,19 @@ class SampleWatch:
                 f"{self._own[int(SAME), joint]:.3g} s on its way"
             )
 
+    def distrust(self, joint: int, state: JointState) -> None:
+        """Somebody else has found this joint frozen."""
+        self._stuck = joint
+        self._own[int(Q), joint] = state.q[joint]
+
+    def trust(self) -> None:
+        """Somebody has looked: what was found frozen may be at rest."""
+        self._stuck = -1
+
     def still_frozen(self, state: JointState) -> bool:
         """Whether the joint that was found frozen is so yet."""
         k = self._stuck
-        if k >= 0 and state.q[k] == self._own[int(Q), k] and state.qd[k] == self._own[int(QD), k]:
+        if k >= 0 and state.q[k] == self._own[int(Q), k]:
             return True
-        self._stuck = -1
+        self.trust()
         return False

@@ -14,6 +14,7 @@ from ..dynamics.vector import U2, kernel
 from ..errors import ArgumentError
 from ..model.block import U
 from ..model.robot import RobotModel
+from .fault import Fault
 from .thresholds import Thresholds, as_thresholds
 
 Array = npt.NDArray[np.float64]
@@ -87,9 +88,10 @@ class CollisionState:
     """The detector's word at one instant."""
 
     level: Level
-    joints: tuple[str, ...] = ()  # whose residual is above its threshold
+    joints: tuple[str, ...] = ()  # whose residual is above its threshold, or with a fault
     link: str | None = None  # the outermost link that these joints carry
     reason: str = ""  # why nothing is known
+    fault: Fault = Fault.NONE  # what the arm should not go on with
 
 
 class CollisionDetector:

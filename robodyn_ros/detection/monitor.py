@@ -19,6 +19,7 @@ from ..model.robot import RobotModel
 from ..settings import one_or_each
 from .detector import CollisionDetector, CollisionState, Level
 from .effort_scale import EffortScale
+from .fault import Fault
 from .isolation import isolate
 from .lost_samples import LostSamples
 from .monitor_settings import MonitorSettings
@@ -134,7 +135,7 @@ class ContactMonitor:
     def update(self, t: float, q: Array, qd: Array, tau: Array) -> Report:
         """Take in a sample; tau is what was applied since the one before."""
         _, observer, detector = self._parts
-        if self._stuck is not None and self._stuck.over(q, qd):
+        if self._stuck is not None and self._stuck.over(q):
             self.reset("a joint that was stuck reads something else")
         dt = t - self._last[0] if self._last is not None else observer.longest_step
         if self._last is not None and not 0.0 < dt <= observer.longest_step:
@@ -149,18 +150,20 @@ class ContactMonitor:
             self._accelerate(qd, dt)
         started, self._last = self._last is not None, (t, qd.copy())
         if started:
-            fault = self._scale.fault(self.r, tau, dt)
-            if not fault and self._stuck is not None:
-                fault = self._stuck.doubt(q, qd, tau, self.r, self._limit, dt)
-            if fault:
-                return self.lost(fault)
+            wrong = self._scale.fault(self.r, tau, dt)
+            if wrong:
+                return self.lost(wrong)
+            if self._stuck is not None:
+                wrong = self._stuck.doubt(q, tau, self.r, self._limit, dt)
+                if wrong:
+                    return self.lost(wrong, Fault.READINGS, (self._stuck.joint,))
             self.state = detector.update(self._lost.felt(self.r), dt, qd, self._qdd)
         return self._report(q)
 
-    def lost(self, reason: str) -> Report:
+    def lost(self, reason: str, fault: Fault = Fault.NONE, joints: tuple[str, ...] = ()) -> Report:
         """A sample that cannot be used: nothing is known until good ones have come for a while."""
         self._parts.detector.reset(reason)
-        self.state = CollisionState(Level.UNKNOWN, reason=reason)
+        self.state = CollisionState(Level.UNKNOWN, joints, reason=reason, fault=fault)
         return Report(self.r, self.state, self.model.link_names[-1], NO_WRENCH)
 
     def _accelerate(self, qd: Array, dt: float) -> None:

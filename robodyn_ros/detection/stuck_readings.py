@@ -1,9 +1,9 @@
 """StuckReadings: joints that read the same while the torque commanded to them moves.
 
-A reading that has not changed at all, in position and velocity, may be that of an arm at rest. If
-its torque moves it has to change, or the residual grows by all the torque that seems to have no
-effect, and that looks like a push. Where torque is measured this cannot be told from one: a stiff
-arm that is pushed at rest may not move by a step of its encoder.
+A position that has not changed at all may be that of an arm at rest, also if its velocity is
+noisy. If its torque moves it has to change, or the residual grows by all the torque that seems to
+have no effect, and that looks like a push. Where torque is measured this cannot be told from one:
+a stiff arm that is pushed at rest may not move by a step of its encoder.
 """
 
 from __future__ import annotations
@@ -21,20 +21,17 @@ SAME = 0.02  # [s] for which a reading that is true may stay the same, as where 
 MESSAGES = 3  # and as many of them
 SHARE = 0.5  # of the threshold: it has to be told before it is taken for a push
 
-# Rows, n numbers each: the reading, for how long and how many messages it has been the same, and
+# Rows, n numbers each: the position, for how long and how many messages it has been the same, and
 # the torque since then
-Q, QD, SECONDS, COUNT, TAU, ROWS = (U(k) for k in range(6))
+Q, SECONDS, COUNT, TAU, ROWS = (U(k) for k in range(5))
 
 
-@kernel(
-    "int64(float64[:, ::1], float64[::1], float64[::1], float64[::1], float64[::1], "
-    "float64[::1], float64)"
-)
-def _stuck(own, q, qd, tau, r, limit, dt):
+@kernel("int64(float64[:, ::1], float64[::1], float64[::1], float64[::1], float64[::1], float64)")
+def _stuck(own, q, tau, r, limit, dt):
     """The joint that is stuck; -1 if none is."""
     found = -1
     for k in range(U(own.shape[1])):
-        if q[k] == own[Q, k] and qd[k] == own[QD, k]:
+        if q[k] == own[Q, k]:
             own[SECONDS, k] += dt
             own[COUNT, k] += 1.0
             alike = own[SECONDS, k] >= SAME and own[COUNT, k] >= MESSAGES
@@ -42,7 +39,7 @@ def _stuck(own, q, qd, tau, r, limit, dt):
             if alike and abs(r[k]) > large and abs(moved) > large:
                 found = k
         else:
-            own[Q, k], own[QD, k], own[TAU, k] = q[k], qd[k], tau[k]
+            own[Q, k], own[TAU, k] = q[k], tau[k]
             own[SECONDS, k] = own[COUNT, k] = 0.0
     return found
 
@@ -60,26 +57,28 @@ class StuckReadings:
         self._own[:] = np.nan
         self._joint = -1  # the one that is stuck
 
-    def over(self, q: Array, qd: Array) -> bool:
+    @property
+    def joint(self) -> str:
+        """The one that is stuck; empty if none is."""
+        return self._joints[self._joint] if self._joint >= 0 else ""
+
+    def over(self, q: Array) -> bool:
         """Whether a joint was stuck and reads something else now."""
         k = self._joint
-        return k >= 0 and not (q[k] == self._own[int(Q), k] and qd[k] == self._own[int(QD), k])
+        return k >= 0 and bool(q[k] != self._own[int(Q), k])
 
-    def doubt(self, q: Array, qd: Array, tau: Array, r: Array, limit: Array, dt: float) -> str:
-        """Why q and qd, dt [s] after the last, cannot be; empty if they can. limit: of r.
+    def doubt(self, q: Array, tau: Array, r: Array, limit: Array, dt: float) -> str:
+        """Why q, dt [s] after the last, cannot be; empty if it can. limit: of r.
 
-        Once they cannot, that stays so until the joint reads something else, whatever torque and
+        Once it cannot, that stays so until the joint reads something else, whatever torque and
         residual r do.
         """
         try:
-            found = _stuck(self._own, q, qd, tau, r, limit, dt)
+            found = _stuck(self._own, q, tau, r, limit, dt)
         except TypeError:  # lists, views and the like
-            found = _stuck(self._own, *(np.array(x, float) for x in (q, qd, tau, r, limit)), dt)
+            found = _stuck(self._own, *(np.array(x, float) for x in (q, tau, r, limit)), dt)
         self._joint = self._joint if self._joint >= 0 else found
         if self._joint < 0:
             return ""
         same = self._own[int(SECONDS), self._joint]
-        return (
-            f"joint '{self._joints[self._joint]}' has read the same for {same:.3g} s although its "
-            "torque moves"
-        )
+        return f"joint '{self.joint}' has read the same for {same:.3g} s although its torque moves"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
@@ -11,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import ArgumentError
-from .csv_log import drive_gains
+from .csv_log import LogWarning, drive_gains
 from .differences import derivative
 from .log import Log
 
@@ -27,13 +28,25 @@ def read_bag(
     """The motion of these joints, matched by name, with the messages' own stamps.
 
     The effort is the torque, or a current that `gains` [N m/A] turn into one. Messages that lack
-    a joint or its effort are left out; without velocities these are central differences.
+    a joint or its effort, and those whose stamp does not go on, are left out with a LogWarning;
+    without velocities these are central differences.
     """
     samples: list[tuple[float, Any, Any, Any]] = []
+    lacking = late = 0
     for message in _messages(Path(path), topic):
         sample = _sample(message, joint_names)
-        if sample is not None and (not samples or sample[0] > samples[-1][0]):
+        if sample is None:
+            lacking += 1
+        elif samples and sample[0] <= samples[-1][0]:
+            late += 1
+        else:
             samples.append(sample)
+    if samples and lacking + late:
+        told = (
+            f"'{path}': {lacking + late} of {len(samples) + lacking + late} messages on {topic} "
+            f"left out: {lacking} lack a joint or its effort, the stamps of {late} do not go on"
+        )
+        warnings.warn(told, LogWarning, stacklevel=2)
     samples = samples[slice(*rows)]
     if not samples:
         raise ArgumentError(

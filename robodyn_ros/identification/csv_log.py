@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -16,6 +17,10 @@ from .differences import derivative
 from .log import LARGEST, Array, Log
 
 Column = int | str
+
+
+class LogWarning(UserWarning):
+    """A recording of which a part cannot be used and was left out."""
 
 
 @dataclass(frozen=True)
@@ -69,14 +74,19 @@ def read_csv(
     take, first to last as Python counts, without the line of names. Between columns stands the
     `delimiter`; without one, the comma, semicolon or tab of which the first line has most.
 
-    Samples whose time repeats are dropped. A number that cannot be is refused, by row and column.
+    Samples whose time repeats are dropped; one whose time goes back is, too, with a LogWarning. A
+    number that cannot be is refused, by row and column.
     """
     names, table = _table(Path(path), delimiter)
     groups = [[columns.t], columns.q, columns.qd or [], columns.tau]
     which = [[_number_of(column, names, table, path) for column in group] for group in groups]
     table = table[slice(*rows)]
     _refuse_damage(table, sorted({c for group in which for c in group}), names, rows[0], path)
-    table = table[np.diff(table[:, which[0][0]], prepend=-np.inf) > 0.0]
+    steps = np.diff(table[:, which[0][0]], prepend=-np.inf)
+    if back := int((steps < 0.0).sum()):
+        told = f"'{path}': {back} of {len(table)} rows left out, whose time goes back"
+        warnings.warn(told, LogWarning, stacklevel=2)
+    table = table[steps > 0.0]
     t, q, qd, tau = (table[:, group] for group in which)
     t = t[:, 0]
     if columns.qd is None:
@@ -117,6 +127,8 @@ def _table(path: Path, delimiter: str | None) -> tuple[list[str], Array]:
     table = np.empty((len(lines), width))
     for i, line in enumerate(lines):
         try:
+            if len(line) != width:
+                raise ValueError  # numpy would take one number for all
             table[i] = [float(x) for x in line]
         except ValueError:
             raise ArgumentError(

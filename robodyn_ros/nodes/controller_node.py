@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from ..control.arm_controller import ArmController, Mode
 from ..control.arm_parts import ArmParts
+from ..detection.fault import Fault
 from ..errors import ArgumentError, RobodynError
 from ..model.robot import RobotModel
 from ..trajectory.lists import from_points
@@ -25,8 +25,10 @@ from .runtime import LATCHED, STATE_OUT, EffortMessage, JointStateMessage, run
 from .state_node import StateNode
 
 SAME = 1e-6  # [s]: stamps that went through text
-BLIND = 1.0  # [s] without a good sample after which nothing is commanded any more
+BLIND = 1.0  # [s] without a good sample after which nothing is commanded any more, or
+FAULTY = 0.2  # [s] of samples that cannot be trusted
 INTRODUCED = 2.0  # [s] after the first sample in which a detector that runs will have been heard
+LATEST = 1e12  # [s]: no clock has come to that
 LEVELS = ("CLEAR", "CONTACT", "COLLISION")  # any other word means that nobody knows
 TOUCHED = {"contact": ("CONTACT", "COLLISION"), "collision": ("COLLISION",)}
 
@@ -46,7 +48,7 @@ class ControllerNode(StateNode):
         self.word_at = 0.0  # [s], the sample that the detector's last word is about
         self.told = False  # whether the detector has said anything yet
         self.seen_at: float | None = None  # [s], the first sample
-        self.answered_at = 0.0  # [s], the last one
+        self.answered_at = 0.0  # [s], the last one that could be trusted
         self.waiting: Sample | None = None  # for the detector's word, in lockstep
         self.command = EffortMessage(model.n)
         self.reference = JointStateMessage(model.joint_names, "position", "velocity", "effort")
@@ -71,13 +73,14 @@ class ControllerNode(StateNode):
         the first sample there is none. If that lasts, silence: whoever drives the arm then holds
         it, and one that begins anew elsewhere is not pushed about by somebody blind.
         """
-        if self.pace.samples and not self.settings.lockstep:
-            tau = self.arm.lost(self.sample_time, reason, faulty=faulty)
-            self.answered_at = min(self.answered_at, self.sample_time)  # time may have gone back
-            if self.sample_time - self.answered_at <= BLIND:
-                self._command(tau)
-            else:
-                self.arm.hand_over()
+        if not self.pace.samples or self.settings.lockstep:
+            return
+        if not self.time_stands_still:
+            t = self.sample_time
+            tau = self.arm.lost(t, reason, faulty=faulty)
+            self._command_if_seen(tau, t, FAULTY if faulty else BLIND)
+        elif self.arm.moving:
+            self.arm.safe_hold(reason)
 
     def look(self) -> None:
         """Find out who listens, and who else commands."""
@@ -93,14 +96,16 @@ class ControllerNode(StateNode):
 
     def _apply(self, parts: ArmParts) -> None:
         self.arm.apply(parts)
-        self.allow_silence(parts.settings.timeout)
+        self.allowed_silence = parts.settings.timeout
 
     def _answer(self, sample: Sample) -> None:
         if sample.restart:
             self.arm.restart()
             self.word_at = min(self.word_at, sample.t)  # time may have gone back
-        self._command(self.arm.update(sample.t, sample.q, sample.qd))
-        self.answered_at = sample.t
+        tau = self.arm.update(sample.t, sample.q, sample.qd)
+        if not self.arm.blind:
+            self.answered_at = sample.t
+        self._command_if_seen(tau, sample.t, FAULTY)
         self._publish_reference(sample.t)
         silent = sample.t - self.word_at
         if 0.0 < self.settings.detector_timeout < silent and self.word_at:
@@ -116,6 +121,14 @@ class ControllerNode(StateNode):
         """Whether the detector has spoken, who may know of a touch, or there seems to be none."""
         self.seen_at = t if self.seen_at is None else min(self.seen_at, t)
         return self.told or t - self.seen_at > INTRODUCED
+
+    def _command_if_seen(self, tau: np.ndarray, t: float, longest: float) -> None:
+        """Command, unless nothing that can be trusted has been seen for so long [s]."""
+        self.answered_at = min(self.answered_at, t)  # time may have gone back
+        if t - self.answered_at <= longest:
+            self._command(tau)
+        else:
+            self.arm.hand_over()
 
     def _command(self, tau: np.ndarray) -> None:
         self.command.data[:] = tau
@@ -169,6 +182,10 @@ class ControllerNode(StateNode):
             return
         if not self.told and not touched and told.get("gravest") in grave:
             self.arm.touched_before()
+        fault = told.get("fault", "")
+        self.arm.heard(stamp, fault != Fault.COMMANDS.value)
+        if fault == Fault.READINGS.value:
+            self.arm.frozen(told.get("joints", ""), told.get("reason", ""))
         self.word_at, self.told = stamp, True
         if self.waiting is not None and abs(self.waiting.t - self.word_at) <= SAME:
             sample, self.waiting = self.waiting, None
@@ -210,7 +227,7 @@ class ControllerNode(StateNode):
 
 def seconds_in(text: str) -> float:
     """[s], a time that went through text."""
-    if not math.isfinite(t := float(text)):
+    if not abs(t := float(text)) < LATEST:
         raise ArgumentError(f"its stamp is {text}")
     return t
 

@@ -14,6 +14,7 @@ from std_srvs.srv import Trigger
 from visualization_msgs.msg import MarkerArray
 
 from ..detection.detector import Level
+from ..detection.fault import Fault
 from ..detection.monitor import ContactMonitor, Report
 from ..model.robot import RobotModel
 from .intake import Sample, torques_of
@@ -23,9 +24,11 @@ from .runtime import LATCHED, STATE_IN, STATE_OUT, JointStateMessage, run, set_s
 from .state_node import StateNode
 
 FRAME = 1.0 / 30.0  # [s] between two markers
-STOPPED = 1.0  # [s] of wall time without joint states in simulated time
 SILENCE = 0.02  # [s] without joint states or commands after which nothing is known, or
 PATIENCE = 3  # periods without a usable sample after which nothing is known
+# [s] after commands were missing: whoever drives the arm has held it meanwhile, and may need that
+# long to give what is commanded again
+HANDOVER = 0.4
 LEVELS = {
     Level.CLEAR: DiagnosticStatus.OK,
     Level.CONTACT: DiagnosticStatus.WARN,
@@ -52,9 +55,8 @@ class DynamicsNode(StateNode):
         self.tau = np.zeros(model.n)
         self.limit = model.tau_max
         self.joints = model.joint_names
-        self.sample_t = 0.0  # [s], of the last sample
         self.command_t = -math.inf  # [s], of the sample after which the last command came
-        self.patience = max(SILENCE, PATIENCE / self.settings.rate) + 1.0 / self.settings.rate
+        self.obeyed_from = -math.inf  # [s], since when commands are what acts
         self.residual = JointStateMessage(model.joint_names, "effort")
         self.wrench = WrenchStamped()
         self.to_residual = self.outlet(JointState, "~/residual", STATE_OUT)
@@ -66,9 +68,7 @@ class DynamicsNode(StateNode):
         if commanded:
             self.listen(Float64MultiArray, "effort_controller/commands", self._commanded, STATE_IN)
         self.create_service(Trigger, "~/reset", self._reset)
-        self.heard_at = 0.0  # [s], wall time of the last sample
-        self.silence = max(PATIENCE / self.settings.rate, SILENCE)  # [s]
-        self.watch_states(model, self.silence, forgiven=PATIENCE - 1)
+        self.watch_states(model, SILENCE, forgiven=PATIENCE - 1)
 
     def _commanded(self, message: Float64MultiArray) -> None:
         """The torque that acts from now on: what is over the limit the motors do not give."""
@@ -83,35 +83,31 @@ class DynamicsNode(StateNode):
         """Look for contact, if the torque is known."""
         if sample.restart:
             self.monitor.reset("joint states begin anew")
-        self.sample_t, self.heard_at = sample.t, self.wall()
-        tau, missing = self._torque(sample)
+        tau, missing, fault = self._torque(sample)
         if tau is None:
-            self.complain(f"no torque: {missing}")
-            self._publish_state(self.monitor.lost(missing), sample.t)
+            about = "no torque" if fault is Fault.NONE else "commands are missing"
+            self.complain(f"{about}: {missing}")
+            self._publish_state(self.monitor.lost(missing, fault), sample.t)
         else:
             self._publish(self.monitor.update(sample.t, sample.q, sample.qd, tau), sample.t)
 
-    def _torque(self, sample: Sample) -> tuple[np.ndarray | None, str]:
-        """What acted on the joints up to this sample, or None and why nobody knows."""
+    def _torque(self, sample: Sample) -> tuple[np.ndarray | None, str, Fault]:
+        """What acted on the joints up to this sample, or None, why nobody knows, and the fault."""
         if self.settings.effort == "joint_states":
-            return sample.tau, self.intake.no_effort
-        if sample.restart:
-            self.command_t = min(self.command_t, sample.t)  # time may have gone back
+            return sample.tau, self.intake.no_effort, Fault.NONE
+        if sample.restart:  # time may have gone back
+            self.command_t = min(self.command_t, sample.t)
+            self.obeyed_from = min(self.obeyed_from, sample.t)
         silent = sample.t - self.command_t
-        if silent <= self.patience:
-            return self.tau, ""
-        return None, "no command yet" if math.isinf(silent) else f"no command for {silent:.3f} s"
-
-    def silent(self) -> bool:
-        """Simulated time may be slow: what counts is how far it went without a sample; only if it
-        has stopped for long is it over.
-        """
-        went = self.sample_time - self.sample_t
-        return (
-            not self._simulated
-            or not 0.0 <= went <= 0.5 * self.silence
-            or self.wall() - self.heard_at > STOPPED
-        )
+        if math.isinf(silent):
+            return None, "no command yet", Fault.NONE
+        # However rare samples have become: whoever drives the arm does not wait longer, either
+        if silent > max(SILENCE, PATIENCE * self.pace.period) + self.pace.period:
+            self.obeyed_from = sample.t + HANDOVER
+            return None, f"no command for {silent:.3f} s", Fault.COMMANDS
+        if sample.t < self.obeyed_from:
+            return None, "commands have been missing: what acts now nobody knows", Fault.NONE
+        return self.tau, "", Fault.NONE
 
     def unseen(self, reason: str, faulty: bool) -> None:
         """Nothing is known any more."""
@@ -134,7 +130,7 @@ class DynamicsNode(StateNode):
     def _publish_state(self, report: Report, t: float) -> None:
         """At every change, while something touches, and else now and then as a sign of life."""
         state = report.state
-        word = (state.level, state.joints, state.link)
+        word = (state.level, state.joints, state.link, state.fault)
         touched = state.level >= Level.CONTACT
         self.gravest = max(self.gravest, state.level)
         recent = 0.0 <= t - self.told < self.settings.heartbeat
@@ -149,6 +145,7 @@ class DynamicsNode(StateNode):
             "force": f"{math.hypot(*report.wrench[:3]):.3f}",
             "residual": " ".join(f"{x:.6g}" for x in report.r) if touched else "",
             "reason": state.reason,
+            "fault": state.fault.value,
             "gravest": self.gravest.name if self.gravest >= Level.CONTACT else "",
             "stamp": f"{t:.9f}",
         }

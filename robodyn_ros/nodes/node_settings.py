@@ -22,6 +22,9 @@ class RobotSettings:
     root: str = setting("", "link to take as the fixed base; empty: the URDF's root", fixed=True)
     tip: str = setting("", "link at which the arm ends; empty: all of it", fixed=True)
     lock: tuple[str, ...] = setting((), "joints to hold at 0, as those of fingers", fixed=True)
+    strict: bool = setting(
+        False, "refuse a robot that cannot be, instead of a warning only", fixed=True
+    )
 
     def __post_init__(self) -> None:
         check(self)
@@ -29,7 +32,8 @@ class RobotSettings:
     def load(self, description: str) -> RobotModel:
         """The model by name, from the file or from this description."""
         source = self.name or self.urdf or description
-        return load_robot(source, self.root or None, self.tip or None, list(self.lock) or None)
+        lock = list(self.lock) or None
+        return load_robot(source, self.root or None, self.tip or None, lock, self.strict)
 
 
 @dataclass(frozen=True)

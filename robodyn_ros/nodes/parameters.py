@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor, SetParametersResult
@@ -12,6 +13,10 @@ from rclpy.parameter import Parameter
 
 from ..errors import ArgumentError, RobodynError
 from ..settings import About, changed, leaves
+from .node_settings import ControllerSettings, DynamicsSettings, SimulatorSettings
+
+TABLES = ("obstacles", "pushes")  # of simulator_node: their rows have names of the user's choice
+ROS_OWN = "qos_overrides."  # rclpy declares its other parameters itself
 
 
 class Parameters:
@@ -26,6 +31,8 @@ class Parameters:
         self.apply: Callable[[Any], None] = lambda prepared: None
         self._waiting: tuple[Any, Any] | None = None
         self.settings = declare(node, settings)
+        elsewhere = (*(f"{table}." for table in TABLES), ROS_OWN)
+        _warn_of_unknown(node, lambda name: not name.startswith(elsewhere), _known_to_any_node())
         node.add_on_set_parameters_callback(self._check)
         node.add_post_set_parameters_callback(self._take_over)
 
@@ -68,7 +75,27 @@ def declare_table(node: Node, name: str, row: Callable[[], Any]) -> dict[str, An
     text = f"names of the {name}; the parameters of each are {name}.<its name>.…"
     about = _descriptor((), About(text, fixed=True))
     listed = node.declare_parameter(f"{name}.names", [""], about).value or ()
-    return {one: declare(node, row(), f"{name}.{one}.") for one in listed if one}
+    rows = {one: declare(node, row(), f"{name}.{one}.") for one in listed if one}
+    _warn_of_unknown(node, lambda given: given.startswith(f"{name}."))
+    return rows
+
+
+def _known_to_any_node() -> set[str]:
+    """A file's section may be meant for several nodes: what one of them knows is no mistake."""
+    every = SimulatorSettings(), ControllerSettings(), DynamicsSettings()
+    return {name for settings in every for name, _, _ in leaves(settings)}
+
+
+def _warn_of_unknown(
+    node: Node, judged: Callable[[str], bool], known: Collection[str] = ()
+) -> None:
+    """Log which of the given parameters nobody declares, and which one may have been meant."""
+    for name in sorted(filter(judged, node._parameter_overrides)):
+        if node.has_parameter(name) or name in known:
+            continue
+        near = difflib.get_close_matches(name, list(node._parameters), n=1)
+        meant = f"; is {near[0]} meant?" if near else ""
+        node.get_logger().warning(f"parameter {name} is not known and does nothing{meant}")
 
 
 def _descriptor(default: Any, about: About) -> ParameterDescriptor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 
 from sensor_msgs.msg import JointState
@@ -12,7 +13,11 @@ from .intake import Intake, Sample
 from .pace import Pace
 from .runtime import STATE_IN
 
-BESIDE = 2  # messages in a row about other joints that nobody needs to be told of
+LOOK = 0.005  # [s] of wall time between two looks whether joint states still come
+GLANCES = 3  # looks: what simulated time did between them may be on its way
+STOPPED = 200  # looks without joint states, 1 s: also if simulated time stands still
+PERIODS = 3.0  # between samples: less is no silence, however rare they have become
+BLEND = 0.3  # share of the last gap between samples in their mean
 
 
 class StateNode(ArmNode):
@@ -21,24 +26,27 @@ class StateNode(ArmNode):
     def watch_states(self, model: RobotModel, silence: float, forgiven: int = 0) -> None:
         """Listen to joint states.
 
-        silence: [s] of wall time without any, and forgiven: bad ones in a row, that are no reason
-        to call `unseen`.
+        silence: [s] without any, and forgiven: bad ones in a row, that are no reason to call
+        `unseen`.
         """
         self.pace = Pace(1.0 / self.settings.rate)
         self.intake = Intake(model, self.settings.stamps, self.pace.period)
-        self._forgiven, self._heard = forgiven, False
+        self.allowed_silence, self._forgiven = silence, forgiven
+        self.period = self.pace.period  # [s] between samples, in the mean
+        self.sample_t = -math.inf  # [s], of the last one
         self._behind = 0.0  # [s], their time behind ours
+        self._heard_at = -math.inf  # [s], when the last message about our joints came
+        self._looks = 0  # since then
         self.listen(JointState, "joint_states", self._measured, STATE_IN)
-        # Twice in that time: it may begin just after a look
-        self._watchdog = self.create_timer(0.5 * silence, self._overdue, clock=self._wall)
+        self.create_timer(LOOK, self._overdue, clock=self._wall)
 
-    def allow_silence(self, silence: float) -> None:
-        """From now on, so many seconds of it."""
-        self._watchdog.timer_period_ns = round(0.5e9 * silence)
-
+    @property
     def silent(self) -> bool:
-        """Whether none that came since the last look means that none come any more."""
-        return True
+        """Whether joint states have stopped. Where they have become rare, that takes longer."""
+        if self._simulated and self._looks <= GLANCES:
+            return False
+        went = abs(self._listening_time() - self._heard_at)
+        return went > max(self.allowed_silence, PERIODS * self.period) or self._looks > STOPPED
 
     def sampled(self, sample: Sample) -> None:
         """A good sample has come."""
@@ -53,17 +61,31 @@ class StateNode(ArmNode):
         """[s], now, by the clock that the samples' times are of."""
         return self.now() - self._behind
 
+    @property
+    def time_stands_still(self) -> bool:
+        """Whether simulated time has not gone on for long, as far as joint states tell."""
+        return self._simulated and self._looks > STOPPED
+
+    def _listening_time(self) -> float:
+        """[s], by which silence is measured."""
+        return self.now() if self._simulated else self.wall()
+
     def _measured(self, message: JointState) -> None:
-        begun, self._heard = time.perf_counter(), True
+        begun = time.perf_counter()
         now = self.now()
         sample = self.intake.take(message, now)
+        if sample is None and self.intake.aside:  # a gripper's, say: not for us
+            if self.silent:
+                self.complain(f"joint_states: {self.intake.reason}")
+            return
+        self._heard_at, self._looks = self._listening_time(), 0
         if sample is None:
             self._refuse(self.intake.reason)
             return
         if self.intake.remark:
             self.complain(f"joint_states: {self.intake.remark}")
         self._behind = now - sample.t
-        self.pace.sample(sample.t)
+        self._keep_pace(sample.t)
         self.sampled(sample)
         self.pace.latency(time.perf_counter() - begun)
 
@@ -71,14 +93,19 @@ class StateNode(ArmNode):
         if not reason:  # the rest of it may be on its way
             return
         bad, text = self.pace.dropped(), f"joint_states: {reason}"
-        if self.intake.aside and bad <= BESIDE:
-            return
         self.complain(text)
         if bad > self._forgiven:
-            self.unseen(text, faulty=not self.intake.aside)
+            self.unseen(text, faulty=True)
+
+    def _keep_pace(self, t: float) -> None:
+        """A sample of the time t; one gap alone does not count for more than a few periods."""
+        self.pace.sample(t)
+        gap, self.sample_t = t - self.sample_t, t
+        if 0.0 < gap < math.inf:
+            self.period += BLEND * (min(gap, PERIODS * self.period) - self.period)
 
     def _overdue(self) -> None:
-        if not self._heard and self.pace.samples and self.silent():
+        self._looks += 1
+        if self.pace.samples and self.silent:
             self.complain("joint_states: none come any more")
             self.unseen("joint_states have stopped", faulty=False)
-        self._heard = False

@@ -785,6 +785,56 @@ def test_every_setting_is_explained():
 # ---------------------------------------------------------------- the reference alone
 
 
+def test_a_safe_hold_that_is_thrown_brakes_anew_and_does_not_swing():
+    """A stiff law whose torque may not change fast enough swings the arm up from there."""
+    rig = Rig(dt=TWO)
+    rig.run(0.2)
+    rig.arm.safe_hold("test")
+    rig.run(0.4)
+    for _ in range(40):
+        rig.tau = rig.tau - 80.0 * (np.arange(7) == 1)
+        state = rig.plant.step(rig.tau, TWO)
+        rig.tau = rig.arm.update(state.t, state.q, state.qd)
+    assert np.abs(state.qd).max() > 0.3  # it was thrown
+    rig.given_at = state.t
+    rig.run(1.5)
+    assert rig.arm.mode is Mode.SAFE_HOLD
+    assert max(np.abs(s.qd).max() for s in rig.states[-500:]) < 0.01
+
+
+def test_a_joint_that_somebody_found_frozen_is_not_moved():
+    rig = Rig()
+    rig.run(0.2)
+    state = rig.plant.state
+    rig.arm.frozen("joint_3", "seen by others")  # at rest: it may be that
+    assert rig.arm.mode is Mode.HOLDING
+    rig.arm.follow(Move(state.q, state.q + 0.1))
+    rig.arm.frozen("joint_3", "seen by others")
+    assert (rig.arm.mode, rig.arm.reason) == (Mode.SAFE_HOLD, "seen by others")
+    for k in range(1, 100):
+        rig.arm.update(state.t + k * DT, state.q, state.qd + 1e-3 * (-1) ** k)
+    assert rig.arm.blind  # its velocity may be noise
+    rig.arm.update(state.t + 0.1, state.q + 1e-9, state.qd)
+    assert not rig.arm.blind
+    with pytest.raises(rd.RobodynError, match="safe hold"):
+        rig.arm.follow(Move(state.q, state.q + 0.1))
+
+
+@pytest.mark.parametrize(("timeout", "held"), [(0.02, True), (0.5, False)])
+def test_commands_that_do_not_get_through_lead_to_a_safe_hold(timeout, held):
+    rig = Rig(timeout=timeout)
+    rig.arm.heard(0.0, False)  # said before its first commands could
+    rig.run(0.05)
+    assert rig.arm.mode is Mode.HOLDING
+    rig.run(0.1)
+    rig.arm.heard(rig.plant.state.t, False)
+    rig.run(0.1)
+    assert (rig.arm.mode is Mode.SAFE_HOLD) is held
+    rig.arm.heard(rig.plant.state.t, True)
+    rig.run(1.0)
+    assert (rig.arm.mode is Mode.SAFE_HOLD) is held  # until it is cleared
+
+
 def test_reference_derivatives_are_those_of_its_position():
     """While an offset fades, and while the clock gets its pace: q' = q'(s) s', …"""
     dt = 1e-4

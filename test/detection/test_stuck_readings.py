@@ -17,7 +17,7 @@ DT = 0.002
 def doubts(stuck, count, q=STILL, r=(0.0, 5.0), dt=DT, rate=1000.0):
     """What is said of so many samples, while the torque rises at this rate [N m/s]."""
     return [
-        stuck.doubt(np.array(q), STILL, np.full(2, rate * dt * k), np.array(r), LIMIT, dt)
+        stuck.doubt(np.array(q), np.full(2, rate * dt * k), np.array(r), LIMIT, dt)
         for k in range(count)
     ]
 
@@ -32,7 +32,7 @@ def test_it_takes_a_while_and_names_the_joint():
 def test_lists_and_what_is_read_only_will_do():
     stuck, frozen = StuckReadings(MODEL), np.zeros(2)
     frozen.flags.writeable = False
-    said = [stuck.doubt(frozen, [0.0, 0.0], [2.0 * k] * 2, (0, 5), LIMIT, DT) for k in range(20)]
+    said = [stuck.doubt(frozen, [2.0 * k] * 2, (0, 5), LIMIT, DT) for k in range(20)]
     assert not said[5] and "'joint_2'" in said[-1]
 
 
@@ -60,8 +60,8 @@ def test_it_stays_so_until_the_joint_reads_something_else():
     stuck = StuckReadings(MODEL)
     doubts(stuck, 20)
     assert all(doubts(stuck, 20, r=(0.0, 0.0)))
-    assert not stuck.over(STILL, STILL)
-    assert stuck.over(np.array([0.0, 1e-9]), STILL)
+    assert not stuck.over(STILL)
+    assert stuck.over(np.array([0.0, 1e-9]))
     stuck.reset()
     assert not any(doubts(stuck, 20, r=(0.0, 0.0)))
 

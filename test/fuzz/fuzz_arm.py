@@ -1,6 +1,13 @@
-"""Episodes of an arm whose messages go wrong: a mixture of all kinds, then it must recover."""
+"""Episodes of an arm whose messages go wrong: a mixture of all kinds, then it must recover.
+
+In half of them nothing comes that may look like a touch: then no alarm has an excuse.
+"""
 
 from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 from arm_rig import Rig, rig
@@ -11,37 +18,54 @@ MESSAGES = 1000  # of an episode
 KINDS = ("joint_states", "commands", "push", "joint_trajectory", "collision_state")
 
 
-def episode(seed: int, case: int, messages: int = MESSAGES) -> dict[str, int]:
-    """Send an arm messages that are wrong in every way; how many of each kind."""
+class Course(NamedTuple):
+    """What an episode was like."""
+
+    sent: dict[str, int]  # messages of each kind
+    tally: Counter[str]  # words of the detector until the recovery: known, and judged; thrown
+    back: float  # [s], how long the recovery took
+
+
+def episode(seed: int, case: int, messages: int = MESSAGES) -> Course:
+    """Send an arm messages that are wrong in every way."""
     random = random_of(seed, "messages", case)
     # How many of a kind come in a period: in some episodes only one goes wrong, in others all do
     often = random.dirichlet(np.full(len(KINDS), 0.5)) * random.uniform(1.0, 5.0)
     count = dict.fromkeys(KINDS, 0)
+    alarming = case % 2 == 0
     with rig() as arm, time_limit(60.0):
         while sum(count.values()) < messages:
             due = dict(zip(KINDS, random.poisson(often).tolist(), strict=True))
-            period(arm, random, due)
+            period(arm, random, due, alarming)
             for kind in KINDS:
                 count[kind] += due[kind]
             if random.random() < 0.01:
                 arm.clear()
-        arm.recover()
-    return count
+        tally = arm.tally.copy()
+        back = arm.recover()
+        tally["thrown"] = arm.tally["thrown"]
+    return Course(count, tally, back)
 
 
-def period(made: Rig, random: np.random.Generator, due: dict[str, int]) -> None:
+def period(made: Rig, random: np.random.Generator, due: dict[str, int], alarming: bool) -> None:
     """One period, in which so many messages of each kind go wrong."""
     arm, model = made.controller.arm, made.model
+
+    def drawn(make: Callable[..., Sent], *args: Any) -> Sent:
+        while (sent := make(random, *args)).alarms and not alarming:
+            pass
+        return sent
+
     for _ in range(due["commands"]):
-        made.deliver_command(command(random, arm.tau, model.tau_max))
+        made.deliver_command(drawn(command, arm.tau, model.tau_max))
     for _ in range(due["push"]):
-        made.deliver_push(push(random, list(model.link_names)))
+        made.deliver_push(drawn(push, list(model.link_names)))
     for _ in range(due["joint_trajectory"]):
-        made.deliver_trajectory(trajectory(random, model.joint_names, arm.reference.q))
+        made.deliver_trajectory(drawn(trajectory, model.joint_names, arm.reference.q))
     for _ in range(due["collision_state"]):
-        made.deliver_word(word(random, made.word))
+        made.deliver_word(drawn(word, made.word))
     right: Sent = made.step()
     for _ in range(due["joint_states"]):
-        made.deliver_state(joint_state(random, right.message, made.accepted))
+        made.deliver_state(drawn(joint_state, right.message, made.accepted))
     if not due["joint_states"] or random.random() < 0.3:
         made.deliver_state(right)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from arm_rig import Rig, rig
+from arm_rig import DT, Rig, rig
 from fuzz_tools import ODD_NUMBERS, Verdict, expect, pick, random_of, time_limit
 from rclpy.exceptions import ParameterNotDeclaredException
 from rclpy.parameter import Parameter
@@ -49,12 +49,14 @@ class Names(NamedTuple):
 
 SETS = 200  # of a case
 JOINTS = tuple(f"joint_{k}" for k in range(1, 8))
+LINKS = tuple(f"link_{k}" for k in range(1, 8))
 INF = math.inf
+GAIN = Each(1e-3, 1e4, (1.0, 400.0))
 THRESHOLD = Each(0.0, INF, (0.5, 50.0))
 RULES: dict[str, dict[str, Any]] = {
     "dynamics_node": {
         "heartbeat": Number(0.0, INF, (0.0, 0.1)),
-        "monitor.gain": Each(1e-3, 1e4, (1.0, 400.0)),
+        "monitor.gain": GAIN,
         "monitor.friction": Switch(),
         "monitor.gravity_free": Switch(),
         "monitor.debounce": Number(0.0, 1.0, (0.0, 0.05)),
@@ -66,11 +68,16 @@ RULES: dict[str, dict[str, Any]] = {
         "monitor.collision.base": Each(0.0, INF, (4.0, 50.0)),
         "monitor.contact.in_motion": THRESHOLD,
         "monitor.contact.per_velocity": THRESHOLD,
+        "monitor.contact.per_acceleration": THRESHOLD,
+        "monitor.collision.in_motion": THRESHOLD,
+        "monitor.collision.per_velocity": THRESHOLD,
         "monitor.collision.per_acceleration": THRESHOLD,
+        "monitor.wrench_link": Choice(("", *LINKS)),
     },
     "controller_node": {
         "motion": Choice(("hold", "demo")),
         "demo_speed": Number(0.01, 1.0, (0.1, 0.5)),
+        "detector_timeout": Number(0.0, INF, (0.02, 0.1)),
         "react_to": Choice(("contact", "collision")),
         "arm.controller": Choice(("passivity", "computed_torque", "pd_gravity", "pid")),
         "arm.frequency": Each(0.1, 1e3, (5.0, 40.0)),
@@ -154,6 +161,17 @@ def right(random: Any, rule: Any) -> Any:
     return list(random.permutation(rule.known)[: int(random.integers(1, 4))])
 
 
+def border(random: Any, rule: Number | Each) -> float:
+    """A number at an end of the range, or the next one on either side of it; for a gain also just
+    below and above one over the period, from which on it is too much.
+    """
+    ends = [end for end in (rule.low, rule.high) if math.isfinite(end)]
+    if rule == GAIN and random.random() < 0.5:
+        return pick(random, [0.99, 1.01]) / DT
+    end = pick(random, ends)
+    return pick(random, [end, math.nextafter(end, -INF), math.nextafter(end, INF)])
+
+
 def verdict(rule: Any, value: Any) -> Verdict:
     """What must become of a value, by the rule alone."""
     if isinstance(rule, Switch):
@@ -170,6 +188,7 @@ def verdict(rule: Any, value: Any) -> Verdict:
         and not isinstance(x, bool)
         and math.isfinite(x)
         and rule.low <= x <= rule.high
+        and (rule != GAIN or x * DT <= 1.0)
         for x in listed
     )
     return Verdict.EITHER if fine else Verdict.BAD
@@ -187,7 +206,10 @@ def one(random: Any, node: str) -> tuple[str, tuple[Any, Verdict]]:
     if how < 0.6:
         expected = Verdict.EITHER if name in TOGETHER else Verdict.GOOD
         return name, (right(random, rule), expected)
-    value = anything(random)
+    if how < 0.75 and isinstance(rule, (Number, Each)):
+        value = border(random, rule)
+    else:
+        value = anything(random)
     return name, (value, verdict(rule, value))
 
 
@@ -196,7 +218,7 @@ def parameter_sets(seed: int, case: int, sets: int = SETS) -> dict[Verdict, int]
     random = random_of(seed, "parameters", case)
     count = dict.fromkeys(Verdict, 0)
     with rig() as arm, time_limit(60.0):
-        arm.alarms = True  # thresholds may be anything
+        arm.excused = INF  # thresholds may be anything
         for k in range(sets):
             count[parameter_set(arm, random)] += 1
             if k % 4 == 0:

@@ -38,6 +38,7 @@ LARGEST_SEED = 25_000  # bytes: large files cost time and show nothing new
 OTHERS = Path(sysconfig.get_path("purelib"), "cmeel.prefix/share/example-robot-data/robots")
 MOVABLE = ("revolute", "continuous", "prismatic")
 KNOWN = (*MOVABLE, "fixed", "floating", "planar")
+ROUNDING = 1e-9  # [kg], of a sum of masses
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$")
 TOKENS = (
     ["nan", "inf", "-inf", "1e308", "-1e308", "1e-320", "", "0", "-1", "1", "x", "1 2", "0 0 0"]
@@ -138,6 +139,7 @@ def verdict(text: bytes) -> Verdict:
         or _misconnected(links, joints)
         or any(_misshapen(joint) for joint in joints)
         or any(_impossible(link) for link in links)
+        or _weighs_less_than_nothing(links, joints)
     )
     return Verdict.BAD if wrong else Verdict.EITHER
 
@@ -161,7 +163,14 @@ def _misconnected(links: list[ET.Element], joints: list[ET.Element]) -> bool:
     if any(parent not in names or child not in names for parent, child in ends):
         return True
     carried = Counter(child for _, child in ends)
-    return max(carried.values(), default=0) > 1 or len(names - carried.keys()) != 1
+    roots = names - carried.keys()
+    if max(carried.values(), default=0) > 1 or len(roots) != 1:
+        return True
+    reached, before = set(roots), 0
+    while len(reached) > before:
+        before = len(reached)
+        reached |= {child for parent, child in ends if parent in reached}
+    return reached != names  # the rest goes round in a loop
 
 
 def _ends(joint: ET.Element) -> tuple[str | None, str | None]:
@@ -182,19 +191,25 @@ def _misshapen(joint: ET.Element) -> bool:
         return True
     if kind == "fixed":
         return False
-    if axis is not None and (found := _numbers(axis.get("xyz", "0 0 0"), 3)) is not None:
-        return not any(found)
-    return axis is not None or (limit is not None and _no_limits(limit, kind))
-
-
-def _no_limits(limit: ET.Element, kind: str) -> bool:
-    positive = [_numbers(limit.get(name, "0"), 1) for name in ("effort", "velocity")]
-    if any(found is None or found[0] < 0.0 for found in positive):
+    if axis is not None and not any(_numbers(axis.get("xyz", "0 0 0"), 3) or ()):
         return True
-    lower, upper = (_numbers(limit.get(name, "0"), 1) for name in ("lower", "upper"))
-    if kind == "continuous":
-        return False
-    return lower is None or upper is None or lower[0] > upper[0]
+    return limit is not None and _no_limits(limit, kind)
+
+
+def _no_limits(limit: ET.Element, kind: str | None) -> bool:
+    """Limits may be endless, but must be numbers, the lower one not above the upper."""
+    found = [_limit(limit.get(name, "0")) for name in ("effort", "velocity", "lower", "upper")]
+    if any(math.isnan(value) for value in found) or min(found[:2]) < 0.0:
+        return True
+    return kind != "continuous" and found[2] > found[3]
+
+
+def _limit(text: str) -> float:
+    """A number that may be endless; nan if it is none."""
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
 
 
 def _impossible(link: ET.Element) -> bool:
@@ -211,6 +226,20 @@ def _impossible(link: ET.Element) -> bool:
     return origin is not None and not all(
         _numbers(origin.get(name, "0 0 0"), 3) for name in ("xyz", "rpy")
     )
+
+
+def _weighs_less_than_nothing(links: list[ET.Element], joints: list[ET.Element]) -> bool:
+    """Whether a moving body, with all links that are fixed to it, has a negative mass."""
+    carrier = {
+        child: (parent, joint.get("type")) for joint in joints for parent, child in [_ends(joint)]
+    }
+    masses = Counter[str | None]()
+    for link in links:
+        body, found = link.get("name"), link.find("inertial/mass")
+        while body in carrier and carrier[body][1] == "fixed":
+            body = carrier[body][0]
+        masses[body] += 0.0 if found is None else float(found.get("value", "0"))
+    return any(mass < -ROUNDING for body, mass in masses.items() if body in carrier)
 
 
 def _numbers(text: str, count: int) -> list[float] | None:

@@ -21,7 +21,7 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[1])]
 os.environ.setdefault("ROS_PYTHON_CHECK_FIELDS", "1")
 
 import typer  # noqa: E402
-from fuzz_arm import MESSAGES, episode  # noqa: E402
+from fuzz_arm import MESSAGES, Course, episode  # noqa: E402
 from fuzz_logs import bag_log, csv_log  # noqa: E402
 from fuzz_parameters import SETS, parameter_sets  # noqa: E402
 from fuzz_tools import warm_up  # noqa: E402
@@ -37,6 +37,7 @@ from rich.progress import (  # noqa: E402
     TimeRemainingColumn,
 )
 from rich.table import Table  # noqa: E402
+from test_arm_machine import EXAMPLES, run_machine  # noqa: E402
 
 MOST = 5  # findings of a kind after which the rest of it is left
 
@@ -53,15 +54,24 @@ class Kind:
     seconds: float = 0.0
 
 
-def kinds(folder: Path, wanted: dict[str, int]) -> list[Kind]:
-    """All kinds of input."""
+def kinds(folder: Path, wanted: dict[str, int], courses: list[Course]) -> list[Kind]:
+    """All kinds of input; courses: where those of the episodes are kept."""
     texts = seeds()
+
+    def messages(seed: int, case: int) -> dict[str, int]:
+        courses.append(episode(seed, case))
+        return courses[-1].sent
+
+    def orders(seed: int, case: int) -> dict[str, int]:
+        run_machine(EXAMPLES, seed=[seed, case])
+        return {"orders of events": EXAMPLES}
 
     def single(check: Callable[[int, int], str]) -> Callable[[int, int], dict[str, int]]:
         return lambda seed, case: {check(seed, case): 1}
 
     checks: dict[str, Callable[[int, int], dict[str, int]]] = {
-        "messages": episode,
+        "messages": messages,
+        "orders": orders,
         "parameters": lambda seed, case: {
             verdict.value: count for verdict, count in parameter_sets(seed, case).items()
         },
@@ -82,7 +92,8 @@ def run_case(kind: Kind, seed: int, case: int, console: Console) -> int:
         text = f"{type(error).__name__}: {error} ({Path(where.filename).name}:{where.lineno})"
         kind.findings.append((case, text))
         console.print(f"[red]{kind.name}, case {case}:[/] {escape(text[:1000])}")
-        return {"messages": MESSAGES, "parameters": SETS}.get(kind.name, 1)
+        inputs = {"messages": MESSAGES, "parameters": SETS, "orders": EXAMPLES}
+        return inputs.get(kind.name, 1)
     kind.done.update(came)
     return sum(came.values())
 
@@ -96,6 +107,17 @@ def run_kind(kind: Kind, seed: int, progress: Progress) -> None:
         case += 1
         progress.update(bar, completed=min(inputs, kind.wanted))
     kind.seconds = time.monotonic() - begun
+
+
+def tell(courses: list[Course], console: Console) -> None:
+    """How strictly the episodes were judged."""
+    tally = sum((course.tally for course in courses), Counter[str]())
+    slowest = max(course.back for course in courses)
+    console.print(
+        f"the detector's words: {tally['judged']:,} of {tally['known']:,} had no excuse for an "
+        f"alarm; all well again after {slowest:.3f} s at most; {tally['thrown']} of "
+        f"{len(courses)} arms were thrown, and came to rest before that was timed"
+    )
 
 
 def report(found: list[Kind], seed: int, console: Console) -> bool:
@@ -122,6 +144,7 @@ def main(
     seed: int = typer.Option(-1, help="of all random numbers; -1: a new one"),
     messages: int = typer.Option(200_000, help="of all five topics"),
     parameters: int = typer.Option(20_000, help="sets of parameters"),
+    orders: int = typer.Option(200, help="orders of events, by hypothesis"),
     urdfs: int = typer.Option(5_000, help="broken URDFs"),
     yamls: int = typer.Option(300, help="broken parameter files"),
     csvs: int = typer.Option(3_000, help="broken CSV files"),
@@ -137,9 +160,10 @@ def main(
     )
     warm_up()
     wanted = {"messages": messages, "parameters": parameters, "urdfs": urdfs}
-    wanted |= {"yamls": yamls, "csvs": csvs, "bags": bags}
+    wanted |= {"orders": orders, "yamls": yamls, "csvs": csvs, "bags": bags}
+    courses: list[Course] = []
     with tempfile.TemporaryDirectory() as folder:
-        chosen = [kind for kind in kinds(Path(folder), wanted) if only in ("", kind.name)]
+        chosen = [kind for kind in kinds(Path(folder), wanted, courses) if only in ("", kind.name)]
         if not chosen:
             raise typer.BadParameter(f"--only must be one of {', '.join(wanted)}, not {only!r}")
         if case >= 0:
@@ -150,6 +174,8 @@ def main(
         with Progress(*columns, TimeRemainingColumn(), console=console) as progress:
             for kind in chosen:
                 run_kind(kind, seed, progress)
+    if courses:
+        tell(courses, console)
     raise typer.Exit(0 if report(chosen, seed, console) else 1)
 
 

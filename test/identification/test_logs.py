@@ -8,7 +8,7 @@ import pytest
 
 from robodyn_ros.errors import ArgumentError
 from robodyn_ros.identification.bag_log import read_bag
-from robodyn_ros.identification.csv_log import ColumnMap, read_csv
+from robodyn_ros.identification.csv_log import ColumnMap, LogWarning, read_csv
 from robodyn_ros.identification.log import Log
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data" / "ur10e"
@@ -34,6 +34,21 @@ def test_a_file_with_names(tmp_path):
     np.testing.assert_array_equal(log.qd, QD)
     np.testing.assert_allclose(log.tau, TAU * [2.0, 10.0])
     assert log.name == "run" and log.n == 2
+
+
+def test_rows_whose_time_goes_back_are_left_out_with_a_warning(tmp_path):
+    table = np.insert(np.column_stack([T, Q, QD, TAU]), [20, 60], [[0.05] * 7], axis=0)
+    path = write(tmp_path / "log.csv", table)
+    with pytest.warns(LogWarning, match="2 of 102 rows left out"):
+        log = read_csv(path, ColumnMap.parse("t=0 q=1-2 qd=3,4 tau=5-6"))
+    np.testing.assert_array_equal(log.q, Q)
+
+
+def test_a_row_of_one_number_is_refused(tmp_path):
+    path = write(tmp_path / "log.csv", np.column_stack([T, Q, QD, TAU]))
+    path.write_text(path.read_text() + "2.0\n")
+    with pytest.raises(ArgumentError, match="row 100 does not hold 7 numbers"):
+        read_csv(path, ColumnMap.parse("t=0 q=1-2 qd=3,4 tau=5-6"))
 
 
 def test_column_numbers_rows_and_repeated_times(tmp_path):
