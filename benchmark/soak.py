@@ -41,7 +41,7 @@ from soak_processes import (
     stopped_in_the_end,
     write_parameters,
 )
-from soak_verdict import Outcome, Row, figures, plot
+from soak_verdict import Outcome, Row, figures, plot, verdict
 from soak_witness import Tally
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
@@ -52,6 +52,8 @@ from robodyn_ros.nodes.terminal import looking
 from robodyn_ros.resources import share_path
 
 RATES = {"free": 250.0, "wall": 1000.0}  # [Hz]
+# [s] after which memory can be judged: 20 minutes each where a free run is 15 times as fast
+TIMES = {"free": 18000.0, "wall": 1200.0}
 STARTING = 3.0  # [s] in which a process still grows
 RESTARTING, SETTLED = 0.2, 0.35  # shares of the time: restarts until, watched from
 RESTARTS, SOONEST = 12, 10.0  # in the first part, and [s] that each life lasts at least
@@ -109,7 +111,7 @@ class Soak:
     """One run: what happens when, and what is seen of it."""
 
     def __init__(self, arguments: argparse.Namespace, mode: str, folder: Path) -> None:
-        self.span = arguments.time
+        self.span = arguments.time or TIMES[mode]
         self.random = np.random.default_rng(arguments.seed)
         nodes = "processes" if arguments.processes and mode == "wall" else "composed"
         self.outcome = Outcome(mode, nodes, arguments.rate or RATES[mode])
@@ -256,6 +258,7 @@ class Soak:
         force.x, force.y, force.z = self.random.uniform(-SIDEWAYS, SIDEWAYS, 3).tolist()
         message.wrench.torque.z = float(self.random.choice([-1.0, 1.0])) * PUSHES[link]
         self._pusher.publish(message)
+        self.outcome.sent += 1
 
     def _set(self) -> None:
         wanted = self.random.random() < 0.8
@@ -377,7 +380,9 @@ def _save(run: Soak, found: list[Figure]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--mode", choices=("free", "wall", "both"), default="both")
-    parser.add_argument("--time", type=float, default=600.0, help="[s], simulated if free")
+    parser.add_argument(
+        "--time", type=float, help="[s], simulated if free; unless told about 20 minutes each"
+    )
     parser.add_argument(
         "--rate", type=float, help="[Hz]; 250 free-running, 1000 on the wall clock"
     )
@@ -388,9 +393,10 @@ def main() -> None:
     stay_apart()
     console = Console()
     modes = ("free", "wall") if arguments.mode == "both" else (arguments.mode,)
-    passed = all([figure.passed for mode in modes for figure in soak(arguments, mode, console)])
-    console.print("[green]passed[/]" if passed else "[red]failed[/]")
-    sys.exit(not passed)
+    closing = verdict([figure for mode in modes for figure in soak(arguments, mode, console)])
+    failed = closing == "failed"
+    console.print(closing, style="red" if failed else "green", highlight=False)
+    sys.exit(failed)
 
 
 if __name__ == "__main__":

@@ -37,15 +37,16 @@ ROUNDING = 1e-9
 
 
 class WitnessNode(Node):
-    """Hears all that a witness needs."""
+    """Hears all that a witness needs. alone: by topics, not by calls."""
 
-    def __init__(self) -> None:
+    def __init__(self, alone: bool = False) -> None:
         super().__init__("witness_node")
         robot = self.declare_parameter("robot.name", "lwr_iii").value
         rate = self.declare_parameter("rate", 500.0).value
         fastest = self.declare_parameter("tau_rate_max", 1000.0).value
         self.robot = load_robot(robot)
-        self.witness = Witness(self.robot.tau_max * (1.0 + ROUNDING), fastest, 1.0 / rate)
+        tau_max, period = self.robot.tau_max * (1.0 + ROUNDING), 1.0 / rate
+        self.witness = Witness(tau_max, fastest, period, apart=period if alone else 0.0)
         self.outlets: list = []
         self.inlets = [
             Inlet(self, JointState, "simulator_node/external_torque", self._truth, DEEP),
@@ -68,8 +69,11 @@ class WitnessNode(Node):
 
     def _posture(self, message: JointState) -> None:
         q = np.frombuffer(message.position)
-        room = float(np.minimum(q - self.robot.q_min, self.robot.q_max - q).min())
-        self.witness.posture(seconds(message.header.stamp), room)
+        room = np.minimum(q - self.robot.q_min, self.robot.q_max - q)
+        k = int(np.argmin(room))
+        self.witness.posture(
+            seconds(message.header.stamp), float(room[k]), self.robot.joint_names[k]
+        )
 
     def _residual(self, message: JointState) -> None:
         self.witness.residual(seconds(message.header.stamp), np.frombuffer(message.effort))
@@ -91,7 +95,7 @@ def main() -> int:
     """Run until a signal comes."""
     what, *args = sys.argv[1:]
     if what == "alone":
-        return run(WitnessNode, args=args)
+        return run(lambda: WitnessNode(alone=True), args=args)
     nodes = (SimulatorNode, DynamicsNode, ControllerNode, WitnessNode)
     return run(*nodes, args=args, made=connect)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 AFTER = 0.3  # [s] after a push within which it may still be told
+COASTS = 1.0  # [s] after a push in which an arm that gives way may still be carried by it
 STOP = 0.01  # [rad or m] from a joint's end: it may touch it before the next sample
 FELT = 1e-6  # [N m or N]: the truth is 0 but for rounding
 WAIT = 0.1  # [s] after which the truth about an alarm is known, whichever came first
@@ -23,9 +24,12 @@ class Tally:
 
     first: float | None = None
     now: float | None = None
-    stops: int = 0  # how often a joint ran into its end: felt as any touch
+    stops: int = 0  # how often a joint ran into its end by itself: felt as any touch
+    carried: int = 0  # how often a push carried it there
+    stops_at: list[str] = field(default_factory=list)  # the latest of both: which joint, and when
     pushes: int = 0
     told: int = 0  # pushes
+    cut: int = 0  # 1 while one may still be told: if this life ends now, nobody will know
     delays: list[float] = field(default_factory=list)  # [s], of the latest pushes told
     false_alarms: int = 0  # that began without a push, or lasted too long after one
     false_at: list[str] = field(default_factory=list)  # the first of them: when, and what of
@@ -39,12 +43,16 @@ class Witness:
     """Hears truth, words, commands and residuals.
 
     tau_max [N m or N]: of a command. tau_rate_max [N m/s or N/s]: how fast it may change. period
-    [s]: by which a command and the truth of its sample may come one before the other.
+    [s]: between samples. apart [s]: by how much a command and the truth of its sample may come one
+    before the other, 0 in one process.
     """
 
-    def __init__(self, tau_max: np.ndarray, tau_rate_max: float, period: float) -> None:
+    def __init__(
+        self, tau_max: np.ndarray, tau_rate_max: float, period: float, apart: float = 0.0
+    ) -> None:
         self.tally = Tally()
-        self._tau_max, self._fastest, self._period = tau_max, tau_rate_max, period
+        self._tau_max, self._fastest = tau_max, tau_rate_max
+        self._period, self._apart = period, apart
         self._pushes = [NEVER, NEVER]  # begin and end of the two latest
         self._touching = False
         self._stop = NEVER  # the latest time in which a joint was at its end
@@ -71,15 +79,29 @@ class Witness:
             self._pushes[-1] = (self._pushes[-1][0], t)
         while self._waiting and t >= self._waiting[0][0] + WAIT:
             self._judge(*self._waiting.pop(0))
+        open_until = self._pushes[-1][1] + AFTER + WAIT  # the last word may wait to be judged
+        tally.cut = int(not self._push_told and t <= open_until)
 
-    def posture(self, t: float, room: float) -> None:
-        """How far the joints are from their ends, the nearest one [rad or m]."""
+    def posture(self, t: float, room: float, joint: str = "") -> None:
+        """How far the joints are from their ends [rad or m]: the nearest one, and which it is."""
         self._room = room
         if room < STOP:
             if t - self._stop[1] > AFTER:
-                self.tally.stops += 1
+                self._ran_into(t, joint)
                 self._stop = (t, t)
             self._stop = (self._stop[0], t)
+
+    def _ran_into(self, t: float, joint: str) -> None:
+        """A joint's end, by itself or by a push, which an arm that gives way follows for a while
+        and is not held back there.
+        """
+        since = t - self._pushes[-1][1]
+        if since <= COASTS:
+            self.tally.carried += 1
+        else:
+            self.tally.stops += 1
+        said = f"{joint} at {t:.3f} s, {since:.2f} s after a push"
+        self.tally.stops_at = [*self.tally.stops_at, said][-20:]
 
     def word(self, t: float, level: str, about: str = "") -> None:
         """What the detector says about a time, and what else it says."""
@@ -109,12 +131,21 @@ class Witness:
         now = self.tally.now or 0.0
         if not (np.abs(tau) <= self._tau_max).all():
             self.tally.bad_numbers += 1
-        if self._tau is not None:
-            before, wall_before = self._commanded_at  # one that sees nothing goes by the wall's
-            since = max(now - before, wall - wall_before, self._period) + self._period
-            if np.abs(tau - self._tau).max() > self._fastest * since * (1.0 + ROUNDING):
-                self.tally.steps += 1
+        if self._tau is not None and self._faster(tau, now, wall):
+            self.tally.steps += 1
         self._tau, self._commanded_at = tau.copy(), (now, wall)
+
+    def _faster(self, tau: np.ndarray, now: float, wall: float) -> bool:
+        """Whether the torque has changed by more than it may since the last command. Commands
+        answer samples, so what counts is their time; a controller that sees none goes by the
+        wall's.
+        """
+        before, wall_before = self._commanded_at
+        since = now - before
+        if since <= 0.0:
+            since = wall - wall_before + self._period
+        allowed = self._fastest * (since + self._apart) * (1.0 + ROUNDING)
+        return bool(np.abs(tau - self._tau).max() > allowed)
 
     def residual(self, t: float, r: np.ndarray) -> None:
         """A residual: finite, and small while nothing touches the arm."""

@@ -18,6 +18,7 @@ _HOME = {
         "RobodynError",
         "ArgumentError",
         "ModelError",
+        "LogWarning",
         "ModelWarning",
         "ResourceError",
         "UrdfError",
@@ -230,6 +231,7 @@ if TYPE_CHECKING:  # the same for type checkers; a test keeps both lists alike
     from .dynamics.regressor import slotine_li_regressor as slotine_li_regressor
     from .dynamics.warmup import warmup as warmup
     from .errors import ArgumentError as ArgumentError
+    from .errors import LogWarning as LogWarning
     from .errors import ModelError as ModelError
     from .errors import ModelWarning as ModelWarning
     from .errors import ResourceError as ResourceError

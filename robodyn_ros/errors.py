@@ -21,5 +21,9 @@ class ResourceError(RobodynError, FileNotFoundError):
     """A file that should come with the package was not found."""
 
 
+class LogWarning(UserWarning):
+    """A recording of which a part cannot be used and was left out."""
+
+
 class ModelWarning(UserWarning):
     """A robot description that is odd but can be computed with."""

@@ -34,6 +34,7 @@ SLIGHTLY = 1e-3  # [rad or m], by how far it may leave the joints' limits
 FALLING = 0.1  # [rad/s or m/s]: an arm that is found faster than that is braked first
 NOTICED = 0.02  # [s] without commands after which a detector says so
 OBEYED = 0.1  # [s] after taking over, in which its commands may not have got through yet
+ENDING = 0.05  # [s] without a sample after which torque goes in the end, however long the timeout
 BRAKING = 0.5  # [s] after which torque goes in the end, whether the arm seems to rest or not
 PEAK = 1.875  # of the speed of a smooth step over its mean
 
@@ -136,7 +137,8 @@ class ArmController:
 
     @property
     def _patience(self) -> float:
-        return self._watch.patience(self.settings.timeout)
+        timeout = self.settings.timeout
+        return self._watch.patience(min(timeout, ENDING) if self._off else timeout)
 
     # samples
 

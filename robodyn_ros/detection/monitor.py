@@ -30,6 +30,7 @@ from .wrench import external_wrench
 Array = npt.NDArray[np.float64]
 
 NO_WRENCH = np.zeros(6)
+ROUNDING = 1e-6  # [s], of the difference of two stamps
 LIKELY = 100.0  # [N], how hard an arm is touched: what it hardly feels is not told as a wild force
 
 
@@ -138,7 +139,9 @@ class ContactMonitor:
         if self._stuck is not None and self._stuck.over(q):
             self.reset("a joint that was stuck reads something else")
         dt = t - self._last[0] if self._last is not None else observer.longest_step
-        if self._last is not None and not 0.0 < dt <= observer.longest_step:
+        if 0.0 < dt <= observer.longest_step + ROUNDING:
+            dt = min(dt, observer.longest_step)
+        else:
             jump = "time went back" if dt <= 0.0 else f"no sample for {dt:.3g} s"
             self.reset(jump)
             dt = observer.longest_step

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import ArgumentError
-from .csv_log import LogWarning, drive_gains
+from ..errors import ArgumentError, LogWarning
+from .csv_log import drive_gains
 from .differences import derivative
 from .log import Log
 

@@ -12,15 +12,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, LogWarning
 from .differences import derivative
 from .log import LARGEST, Array, Log
 
 Column = int | str
-
-
-class LogWarning(UserWarning):
-    """A recording of which a part cannot be used and was left out."""
 
 
 @dataclass(frozen=True)

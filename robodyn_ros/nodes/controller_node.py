@@ -11,7 +11,7 @@ from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory
 
-from ..control.arm_controller import ArmController, Mode
+from ..control.arm_controller import ENDING, ArmController, Mode
 from ..control.arm_parts import ArmParts
 from ..detection.fault import Fault
 from ..errors import ArgumentError, RobodynError
@@ -210,6 +210,7 @@ class ControllerNode(StateNode):
             self.stopped = True
             return
         self.arm.ramp_down()
+        self.allowed_silence = min(self.allowed_silence, ENDING)
         self.create_timer(0.02, self._look_for_rest, clock=self._wall)
 
     def _look_for_rest(self) -> None:

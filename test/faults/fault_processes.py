@@ -19,6 +19,7 @@ pytest.importorskip("rclpy", reason="ROS 2 is not installed: pip install '.[ros]
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus  # isort: skip
 from sensor_msgs.msg import JointState  # isort: skip
+from std_msgs.msg import Float64MultiArray  # isort: skip
 from std_srvs.srv import Trigger  # isort: skip
 
 from robodyn_ros.nodes import terminal  # isort: skip
@@ -41,8 +42,9 @@ class Look:
     def __init__(self, node, executor, processes, log):
         self.node, self.executor, self.processes, self.log = node, executor, processes, log
         self.level, self.levels = "", set()
+        self.told = set()  # the same, but only a case forgets it
         self.facts, self.messages = {}, {}
-        self.stamps, self.references = [], []
+        self.stamps, self.references, self.command = [], [], None
         node.create_subscription(
             DiagnosticStatus, "dynamics_node/collision_state", self._word, LATCHED
         )
@@ -50,11 +52,15 @@ class Look:
         node.create_subscription(JointState, "joint_states", self._state, STATE_IN)
         node.create_subscription(JointState, "dynamics_node/residual", self._residual, STATE_IN)
         node.create_subscription(JointState, "controller_node/reference", self._reference, 1000)
+        node.create_subscription(
+            Float64MultiArray, "effort_controller/commands", self._commanded, STATE_IN
+        )
 
     def _word(self, message):
         assert message.message in ("UNKNOWN", "CLEAR", "CONTACT", "COLLISION")
         self.level = message.message
         self.levels.add(message.message)
+        self.told.add(message.message)
 
     def _diagnosed(self, message):
         (status,) = message.status
@@ -70,7 +76,18 @@ class Look:
 
     def _reference(self, message):
         safe(np.isfinite(message.effort).all(), message)
-        self.references.append((seconds(message.header.stamp), np.array(message.effort)))
+        numbers = (np.array(x) for x in (message.effort, message.position, message.velocity))
+        self.references.append((seconds(message.header.stamp), *numbers))
+
+    def _commanded(self, message):
+        safe(np.isfinite(message.data).all(), message)
+        self.command = np.array(message.data)
+
+    def rate(self, node):
+        """[Hz], of the samples that a node has got in the last second, by their stamps."""
+        self.facts.pop(node, None)
+        self.until(lambda: node in self.facts)
+        return float(self.facts[node]["rate [Hz]"])
 
     @property
     def mode(self):
@@ -154,18 +171,25 @@ def memory_of(pid):
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
-def ends_by(look, which, number):
-    """A signal in motion: the torque goes down no faster than it may, exit 0, no traceback."""
+def ends_by(look, number, *which):
+    """A signal in motion to these processes: exit 0, no traceback. Where the controller is among
+    them, its torque goes down no faster than it may.
+    """
     look.until(lambda: len(look.references) > 50)
-    look.signal(which, number)
-    look.until(lambda: look.processes[which].poll() is not None)
+    safe(np.abs(look.command).max() > 5.0, "nothing to carry", look.command)
+    for one in which:
+        look.signal(one, number)
+    look.until(lambda: all(look.processes[one].poll() is not None for one in which))
     look.let(0.2)
-    assert look.processes[which].returncode == 0
+    assert [look.processes[one].returncode for one in which] == len(which) * [0]
     safe("Traceback" not in look.log.read_text(), look.log.read_text())
-    t, tau = (np.array(x) for x in zip(*look.references, strict=True))
-    assert np.abs(tau[0]).max() > 5.0  # it had something to carry
-    np.testing.assert_allclose(tau[-1], 0.0, atol=2.5)  # the onlooker may miss the last step
-    # What it missed before counts with its time
+    t, tau = (np.array(x) for x in list(zip(*look.references, strict=True))[:2])
+    # What the onlooker missed counts with its time
     steps = np.abs(np.diff(tau, axis=0)).max(axis=1)
     allowed = 1000.0 * np.maximum(np.diff(t), 2.0 / RATE) + 1e-6
     safe((steps <= allowed).all(), "a torque step:", (steps / allowed).max())
+
+
+def no_torque(look):
+    """What was commanded last is nothing; the onlooker may have missed the last steps."""
+    np.testing.assert_allclose(look.command, 0.0, atol=2.5)

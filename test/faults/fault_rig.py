@@ -29,10 +29,12 @@ from robodyn_ros.nodes.simulator_node import SimulatorNode  # noqa: E402
 START = [0.0, -0.6, 0.3, 1.2, 0.4, -0.7, 0.5]
 FIELDS = ("position", "velocity", "effort")
 LEVELS = ("UNKNOWN", "CLEAR", "CONTACT", "COLLISION")
-LOOK = 0.01  # [s], how often the watchdogs look
+TOUCHED = {"CONTACT", "COLLISION"}
 UNKNOWN_AFTER = 3  # bad messages in a row
-SAFE_AFTER = 0.025  # [s]: 20 ms, and the two periods before and after them
-NORMAL_AFTER = 1.0  # [s]
+SAFE_AFTER = 0.025  # [s] of bad messages: 20 ms, and the two periods before and after them
+SILENT_AFTER = 0.027  # [s] of none: 20 ms, one period until one was due, one look of 5 ms
+NORMAL_AFTER, STAYS = 1.0, 0.2  # [s] until all is normal again, and for how long it is looked at
+INSTANT = 1e-6  # [s]: commands so close to each other count as one
 
 
 class Recorder:
@@ -58,6 +60,8 @@ class Rig:
 
     def __init__(self, rate=500.0, robot="lwr_iii", urdf="", **parameters):
         self.dt, self.now, self.wall, self.bad = 1.0 / rate, 1000.0, 0.0, 0
+        self.pace = 1.0  # of the clock: its seconds in one of the wall's
+        self.level = ""  # what the detector said last
         given = {"robot.name": "" if urdf else robot, "robot.urdf": urdf, "rate": rate}
         given |= {"plant.start": START, "motion": "demo"}
         given |= {name.replace("__", "."): value for name, value in parameters.items()}
@@ -81,7 +85,12 @@ class Rig:
     def forget(self):
         """Begin new records."""
         self.residuals, self.torques, self.words, self.modes = [], [], [], []
-        self.tau, self.given_at = None, None
+        self.new_time()
+
+    def new_time(self):
+        """What was given before is of another time, or somebody else's."""
+        self.tau, self.given_at = None, None  # the last instant's, and when that was
+        self.tau_before, self.given_before = None, None  # and of the one before it
 
     def close(self):
         for node in (self.plant_node, self.detector, self.controller):
@@ -93,6 +102,8 @@ class Rig:
         node.now, node.wall = lambda: self.now, lambda: self.wall
         node.log, node.diagnosed = Recorder(self), []
         node.get_logger = lambda: node.log
+        timers = [timer for timer in node.timers if timer.callback.__name__ == "_overdue"]
+        node.looks_every = min((1e-9 * timer.timer_period_ns for timer in timers), default=None)
         node._diagnostics = _Ear(lambda array: node.diagnosed.append(array.status[0].message))
         return node
 
@@ -116,7 +127,7 @@ class Rig:
         """Kill the controller; a new one takes its place, and hears the latched word."""
         self.controller.destroy_node()
         self.controller = self._adopt(ControllerNode())
-        self.tau = None
+        self.new_time()
         self._listen()
         if self.words:
             self.controller._touched(self.words[-1][2])
@@ -152,15 +163,18 @@ class Rig:
         self.plant_node._command(message)
 
     def check_torque(self, tau):
-        """Finite, within the limits, and no faster than its rate limit."""
+        """Finite, within the limits, and no faster than its rate limit: all commands of an instant
+        together have the time since the one before.
+        """
         assert np.isfinite(tau).all()
         assert (np.abs(tau) <= self.model.tau_max + 1e-9).all()
-        if self.tau is not None:
-            elapsed = max(self.now - self.given_at, 0.0)
+        if self.given_at is None or abs(self.now - self.given_at) > INSTANT:
+            self.tau_before, self.given_before = self.tau, self.given_at
+        if self.tau_before is not None:
+            elapsed = max(self.now - self.given_before, 0.0)
             rate = np.array(self.controller.settings.arm.tau_rate_max)
-            step = np.abs(tau - self.tau)
-            # A controller that begins anew may take one period of its own, 2 ms at most
-            assert (step <= rate * max(elapsed, self.dt, 0.002) + 1e-6).all(), (step, elapsed)
+            step = np.abs(tau - self.tau_before)
+            assert (step <= rate * elapsed + 1e-6).all(), (step, elapsed)
         self.tau, self.given_at = tau, self.now
 
     def _referred(self, message):
@@ -180,6 +194,7 @@ class Rig:
     def _word(self, message):
         assert message.message in LEVELS
         told = {item.key: item.value for item in message.values}
+        self.level = message.message
         self.words.append((self.now, message.message, message, told["reason"]))
         if not self.mute:
             self.controller._touched(message)
@@ -187,24 +202,43 @@ class Rig:
     # time
 
     def step(self, dt=None):
-        """One period of the plant, and what follows from it."""
-        self.pass_time(dt or self.dt)
+        """One period of the plant, or several until it is heard again, and what follows."""
         for _ in range(round((dt or self.dt) / self.plant_node.dt)):
+            self.pass_time(self.plant_node.dt)
             self.plant_node._step()
         self.plant_node._publish()
         self.modes.append((self.now, self.mode))
 
     def pass_time(self, dt):
-        """Nothing comes for so long [s] but the looks of the watchdogs."""
-        looks, reports = int(self.wall / LOOK), int(self.wall)
-        self.wall += dt
-        self.now += dt
-        if int(self.wall / LOOK) > looks:
-            self.detector._overdue()
-            self.controller._overdue()
-        if int(self.wall) > reports:
-            for node in (self.plant_node, self.detector, self.controller):
-                node._diagnose()
+        """Nothing comes for so long [s] but the looks of the watchdogs, each in its turn."""
+        end = self.now + dt
+        self.pass_wall(dt / self.pace)
+        self.now = end
+
+    def pass_wall(self, seconds):
+        """The same, in wall time."""
+        end = self.wall + seconds
+        watchers = self.detector, self.controller
+        watching = [(node.looks_every, node._overdue) for node in watchers]
+        watching.append((1.0, self._diagnose))
+        due = [
+            (k * every, act)
+            for every, act in watching
+            for k in range(int(self.wall / every + 1e-6) + 1, int(end / every + 1e-6) + 1)
+        ]
+        for t, act in sorted(due, key=lambda look: look[0]):
+            self._pass_to(t)
+            act()
+            self.modes.append((self.now, self.mode))
+        self._pass_to(end)
+
+    def _pass_to(self, wall):
+        self.now += self.pace * (wall - self.wall)
+        self.wall = wall
+
+    def _diagnose(self):
+        for node in (self.plant_node, self.detector, self.controller):
+            node._diagnose()
 
     def run(self, simulated, until=lambda: False, dt=None):
         """Let so much time [s] go by, or until something is true; whether it became so."""
@@ -221,10 +255,6 @@ class Rig:
         return self.controller.arm.mode
 
     @property
-    def level(self):
-        return self.words[-1][1] if self.words else "UNKNOWN"
-
-    @property
     def reason(self):
         return self.words[-1][3]
 
@@ -234,9 +264,9 @@ class Rig:
 
     def warnings(self, *nodes):
         """All that was said, by these nodes or by all."""
-        for node in nodes or (self.plant_node, self.detector, self.controller):
-            node._diagnose()
         nodes = nodes or (self.plant_node, self.detector, self.controller)
+        for node in nodes:
+            node._diagnose()
         return [text for node in nodes for _, text in node.log.warnings] + [
             text for node in nodes for text in node.diagnosed
         ]
@@ -264,16 +294,27 @@ class Rig:
             node.log.warnings.clear()
         self.begun_at = self.now
 
-    def is_normal_again(self):
-        """Within a second after the last bad input, once the safe hold is cleared."""
+    def is_normal_again(self, touched=False):
+        """Within a second after the last bad input, once the safe hold is cleared; and it stays.
+        Nobody speaks of contact meanwhile, unless the arm was touched.
+        """
         self.states = self.commands = None
         self.bad = 0
-        begun = self.now
+        begun, heard = self.now, len(self.words)
         while not self.normal():
             self.clear()
             self.step()
             assert self.now - begun < NORMAL_AFTER, (self.level, self.mode, self.reason)
+        self.run(STAYS)
+        assert self.normal(), (self.level, self.mode, self.reason, self.controller.arm.reason)
+        told = [(t - begun, level) for t, level, *_ in self.words[heard:] if level in TOUCHED]
+        assert touched or not told, told[0]
         assert not np.isnan(self.plant_node.plant.state.q).any()
+
+    def no_touch(self):
+        """Nobody has spoken of contact, and the arm did not give way to any."""
+        assert not self.levels & TOUCHED, self.levels
+        assert all(mode is not Mode.REACTING for _, mode in self.modes)
 
     def told(self, *texts):
         """Log and /diagnostics say this, and nobody says the same thing twice within a second."""

@@ -1,7 +1,7 @@
 """Rows 14 to 18: commands that cannot be, that stop, or that come from two sides."""
 
 import numpy as np
-from fault_rig import SAFE_AFTER, Case, Rig, cases, command, rig_of
+from fault_rig import SILENT_AFTER, Case, Rig, cases, command, rig_of
 from ros_harness import bench
 
 from builtin_interfaces.msg import Duration  # isort: skip
@@ -36,8 +36,36 @@ def refused(bad, *says, **parameters):
                 np.testing.assert_array_equal(rig.plant_node.tau, before)
             assert rig.level == "UNKNOWN"
             assert np.abs(rig.plant_node.plant.state.qd).max() < 0.3 * moving  # braked
+            rig.was_safe_by(SILENT_AFTER)
             rig.told("refused a command", *says)
             rig.is_normal_again()
+            rig.no_touch()
+
+    return play
+
+
+def come_back(commands, lasts, *says, safe=True):
+    """Commands that do not act for so long [s], and then do: nobody takes what was not applied
+    for a push. A safe hold, which is latched until it is cleared.
+    """
+
+    def play():
+        with rig_of() as rig:
+            rig.begins_normally()
+            rig.words.clear()
+            rig.commands = commands
+            rig.run(lasts)
+            rig.commands = None
+            if safe:
+                assert rig.mode is Mode.SAFE_HOLD and rig.level == "UNKNOWN"
+            rig.run(0.8)
+            if safe:
+                rig.was_safe_by(SILENT_AFTER)
+            assert rig.level == "CLEAR"  # it has settled
+            rig.told(*says)
+            rig.is_normal_again()
+            rig.run(0.3)
+            rig.no_touch()
 
     return play
 
@@ -68,27 +96,37 @@ def no_limits():
         rig.commands = None
         assert np.isfinite(rig.plant_node.plant.state.q).all()
         rig.told("begins anew")
-        rig.is_normal_again()
+        rig.is_normal_again(touched=True)  # so it may seem
 
 
 # row 15
 
 
-def over_the_limit():
-    with rig_of() as rig:
-        rig.begins_normally()
-        rig.commands = lambda message: [command([*message.data[:6], 1e6])]
-        for _ in range(6):
+def over_the_limit(joint, lasts):
+    """Clamped: the observer uses what was applied. Nobody touches the arm, and nobody says so."""
+
+    def play():
+        with rig_of() as rig:
+            rig.begins_normally()
+
+            def commands(message):
+                message.data[joint] = 1e6
+                return [message]
+
+            rig.commands = lambda message: commands(command(message.data))
+            for _ in range(round(lasts / rig.dt)):
+                rig.step()
+                state = plant_is_fine(rig)
+                assert np.abs(rig.residuals[-1][1]).max() < 0.2
+            assert state.tau[joint] == rig.model.tau_max[joint]
+            taken = rig.detector.tau.copy()  # as what acts from now on
             rig.step()
-            state = plant_is_fine(rig)
-        assert state.tau[6] == rig.model.tau_max[6]
-        np.testing.assert_array_equal(rig.detector.tau, np.clip(rig.detector.tau, -1e3, 1e3))
-        assert rig.detector.tau[6] == rig.model.tau_max[6]
-        # The observer uses what was applied: nobody touches the arm, and nobody says so
-        assert rig.levels <= {"UNKNOWN", "CLEAR"}
-        assert np.abs(rig.residuals[-1][1]).max() < 0.2
-        rig.commands = None
-        rig.is_normal_again()
+            np.testing.assert_array_equal(taken, rig.plant_node.plant.state.tau)
+            rig.commands = None
+            rig.is_normal_again()
+            rig.no_touch()
+
+    return play
 
 
 # row 16
@@ -106,6 +144,7 @@ def commands_stop():
             taus.append(plant_is_fine(rig).tau)
             if rig.now - rig.begun_at > 0.02 + 2 * rig.dt:
                 assert rig.level == "UNKNOWN" and rig.plant_node.braked
+        rig.was_safe_by(SILENT_AFTER)
         assert np.abs(rig.plant_node.plant.state.qd).max() < 0.3 * moving
         rig.told("no command for", "no commands: holding")
         rig.commands = None
@@ -116,16 +155,19 @@ def commands_stop():
         rig.is_normal_again()
 
 
-def states_stop(duration, safe):
+def states_stop(duration, safe, after=0.0):
+    """after: [s] later, so that the watchdogs look at another moment."""
+
     def play():
         with rig_of() as rig:
+            rig.run(after)
             rig.begins_normally()
             rig.deaf = True
             rig.run(duration)
             rig.deaf = False
             rig.run(0.1)
             if safe:
-                rig.was_safe_by(SAFE_AFTER + 0.01)
+                rig.was_safe_by(SILENT_AFTER)
                 rig.told("none come any more")
             else:
                 assert rig.mode is Mode.TRACKING
@@ -190,21 +232,35 @@ class Logger:
 # row 18
 
 
-def step_of_the_target(size, seconds, taken):
-    """However soon it is wanted, the torque keeps to its rate; the rig looks at every one."""
+def step_of_the_target(size, seconds, refused="", safe=False):
+    """However soon it is wanted, the torque keeps to its rate; the rig looks at every one. Where
+    the arm cannot follow, a safe hold.
+    """
 
     def play():
         with rig_of(motion="hold") as rig:
             rig.run(0.3)
-            goal = rig.controller.arm.reference.q
+            q, goal = rig.plant_node.plant.state.q.copy(), rig.controller.arm.reference.q
             goal[0] += size
+            rig.modes.clear()
             _order(rig, goal, seconds)
-            rig.run(0.5)
-            plant_is_fine(rig)
+            for _ in range(500):
+                rig.step()
+                plant_is_fine(rig)
             told = rig.warnings(rig.controller)
-            refused = any("refused a trajectory" in text for text in told)
-            assert refused is not taken, told
+            assert any("refused a trajectory" in text for text in told) is bool(refused), told
+            if refused:
+                assert any(refused in text for text in told), told
+                assert {mode for _, mode in rig.modes} == {Mode.HOLDING}
+                np.testing.assert_allclose(rig.plant_node.plant.state.q, q, atol=1e-6)
+            elif safe:
+                rig.begun_at = rig.modes[0][0] - rig.dt
+                rig.was_safe_by(1.0)
+                assert "from where it is to be" in rig.controller.arm.reason
+            else:
+                assert np.abs(rig.plant_node.plant.state.q - goal).max() < 0.01
             rig.is_normal_again()
+            rig.no_touch()
 
     return play
 
@@ -213,6 +269,14 @@ def _order(rig: Rig, goal, seconds):
     point = JointTrajectoryPoint(positions=[float(x) for x in goal])
     point.time_from_start = Duration(sec=int(seconds), nanosec=int(seconds % 1 * 1e9))
     rig.controller._follow(JointTrajectory(joint_names=rig.model.joint_names, points=[point]))
+
+
+def lost(message):
+    return []
+
+
+def bad(message):
+    return [command(NAN)]
 
 
 NAN, INF = [0.0, np.nan, *5 * [0.0]], [np.inf, *6 * [0.0]]
@@ -227,16 +291,33 @@ CASES = [
     Case(14, "NaN beside the good ones", "N", beside(command(NAN), "'joint_2' is nan")),
     Case(14, "wrong count beside the good ones", "N", beside(command([]), "0 numbers")),
     Case(14, "1e9 without limits", "alive", no_limits),
-    Case(15, "over the limit", "clamped", over_the_limit),
+    *(
+        Case(14, f"refused for {t} ms, then back", "R S", come_back(bad, t / 1e3, "is nan"))
+        for t in (30, 100, 300)
+    ),
+    Case(15, "over the limit", "clamped", over_the_limit(6, 0.012)),
+    Case(15, "over the limit for 30 ms", "clamped", over_the_limit(0, 0.03)),
     Case(16, "commands stop in motion", "S U", commands_stop),
+    *(
+        Case(
+            16, f"none for {t} ms, then back", "S U", come_back(lost, t / 1e3, "not reach the arm")
+        )
+        for t in (30, 100, 300)
+    ),
+    Case(16, "none for 10 ms, then back", "none", come_back(lost, 0.01, safe=False)),
     Case(16, "states stop for 40 ms", "S", states_stop(0.04, safe=True)),
+    *(
+        Case(16, f"the same {t} ms later", "S", states_stop(0.04, safe=True, after=t / 1e3))
+        for t in (2, 4, 6, 8)
+    ),
     Case(16, "states stop for 10 ms", "none", states_stop(0.01, safe=False)),
     Case(17, "two publishers", "reported, S", lambda: two_publishers(talks=True)),
     Case(17, "a silent second publisher", "reported", lambda: two_publishers(talks=False)),
-    Case(18, "1 rad in 1 ms", "rate-limited", step_of_the_target(1.0, 0.001, taken=True)),
-    Case(18, "1 rad in 0.1 s", "rate-limited", step_of_the_target(-1.0, 0.1, taken=True)),
-    Case(18, "out of the limits", "R", step_of_the_target(100.0, 1.0, taken=False)),
-    Case(18, "NaN", "R", step_of_the_target(np.nan, 1.0, taken=False)),
+    Case(18, "1 rad in 1 ms", "S", step_of_the_target(1.0, 0.001, safe=True)),
+    Case(18, "1 rad in 0.1 s", "S", step_of_the_target(-1.0, 0.1, safe=True)),
+    Case(18, "0.1 rad in 0.3 s", "rate-limited", step_of_the_target(0.1, 0.3)),
+    Case(18, "out of the limits", "R", step_of_the_target(100.0, 1.0, "its limits are")),
+    Case(18, "NaN", "R", step_of_the_target(np.nan, 1.0, "nan")),
 ]
 
 

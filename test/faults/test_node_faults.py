@@ -12,7 +12,7 @@ from unittest import mock
 
 import numpy as np
 from fault_processes import memory_of
-from fault_rig import LOOK, SAFE_AFTER, Case, cases, copied, rig_of, set_stamp
+from fault_rig import SILENT_AFTER, Case, cases, copied, rig_of, set_stamp
 from ros_harness import bench
 
 from diagnostic_msgs.msg import DiagnosticStatus  # isort: skip
@@ -38,26 +38,33 @@ def detector_dies():
         rig.begins_normally()
         rig.mute = True
         rig.run(0.1)
-        rig.was_safe_by(0.025)
+        rig.was_safe_by(SILENT_AFTER)
         rig.told("no word of the detector")
         rig.mute = False
         rig.replace_detector()
         rig.is_normal_again()
 
 
-def plant_dies(**parameters):
-    """The detector knows nothing after 20 ms, in simulated time as well."""
+def plant_dies(pace=1.0, **parameters):
+    """UNKNOWN and a safe hold after 20 ms, in simulated time as well, however slow that is."""
 
     def play():
         with rig_of(**parameters) as rig:
+            rig.pace = pace
             rig.begins_normally()
-            assert rig.detector._watchdog.timer_period_ns <= 1e9 * LOOK  # which the rig plays
+            rig.run(0.2)
+            assert rig.normal() and rig.mode is Mode.TRACKING  # slow is no fault
+            rig.begun_at = rig.now
+            rig.modes.clear()
             rig.deaf = True
             assert rig.run(0.1, lambda: rig.level == "UNKNOWN")
-            assert rig.now - rig.begun_at < 0.02 + 1.5 * rig.dt
+            assert rig.now - rig.begun_at <= SILENT_AFTER + 1e-9
+            rig.run(0.1)
+            rig.was_safe_by(SILENT_AFTER)
             rig.told("none come any more")
             rig.deaf = False
             rig.is_normal_again()
+            rig.no_touch()
 
     return play
 
@@ -70,6 +77,7 @@ def controller_dies():
         rig.controller._overdue = lambda: None
         rig.run(0.026)
         assert rig.plant_node.braked and rig.level == "UNKNOWN"
+        assert rig.now - rig.begun_at <= SILENT_AFTER
         rig.run(0.3)
         rig.replace_controller()
         rig.run(0.05)
@@ -90,6 +98,7 @@ def controller_stays_blind():
         assert len(rig.torques) == given and rig.plant_node.braked
         rig.deaf = False
         rig.is_normal_again()
+        rig.no_touch()
 
 
 # row 29
@@ -124,7 +133,7 @@ def clock_back(seconds):
     def change(rig):
         rig.now -= seconds
         rig.plant_node.start -= seconds
-        rig.tau = None  # of another time
+        rig.new_time()  # of another time
 
     return change
 
@@ -137,7 +146,7 @@ def clock_back_and_deaf():
         rig.begun_at, rig.deaf = rig.now, True
         rig.modes.clear()
         rig.run(1.5)
-        rig.was_safe_by(2.0 * SAFE_AFTER + LOOK)  # silence counts from the first look on
+        rig.was_safe_by(2.0 * SILENT_AFTER)  # silence counts from when that is noticed
         assert rig.level == "UNKNOWN" and rig.plant_node.braked
         rig.deaf = False
         rig.is_normal_again()
@@ -149,7 +158,7 @@ def clock_of_the_plant_back():
         rig.begins_normally()
         before = rig.plant_node.plant.state.t
         rig.now -= 3600.0
-        rig.tau = None  # of another time
+        rig.new_time()  # of another time
         for _ in range(100):
             rig.pass_time(rig.dt)
             rig.plant_node._tick()
@@ -158,19 +167,44 @@ def clock_of_the_plant_back():
         rig.is_normal_again()
 
 
-def clock_paused():
-    """Time stands still: the watchdogs do not."""
-    with rig_of() as rig:
+def clock_stands_still(motion):
+    """Who ticks is gone or waits: the watchdogs do not. After a second of the wall's nobody knows
+    anything, an arm that was on its way is to hold, and after one more nothing is commanded.
+    """
+
+    def play():
+        with rig_of(use_sim_time=True, motion=motion) as rig:
+            rig.run(0.5)
+            assert rig.normal()
+            rig.words.clear()
+            rig.pace = 0.0
+            rig.pass_wall(0.9)
+            assert rig.normal()  # it may just be slow
+            rig.pass_wall(0.2)
+            assert rig.level == "UNKNOWN" and "stopped" in rig.reason
+            assert rig.mode is (Mode.SAFE_HOLD if motion == "demo" else Mode.HOLDING)
+            rig.pass_wall(1.0)
+            commands = len(rig.torques)
+            rig.pass_wall(2.0)
+            assert len(rig.torques) == commands
+            rig.told("none come any more")
+            rig.pace = 1.0
+            rig.run(0.3)
+            assert rig.mode is (Mode.SAFE_HOLD if motion == "demo" else Mode.HOLDING)  # latched
+            rig.is_normal_again()
+            rig.no_touch()
+
+    return play
+
+
+def clock_is_slow():
+    """Time at a tenth of its pace: all is as ever."""
+    with rig_of(use_sim_time=True) as rig:
+        rig.pace = 0.1
         rig.begins_normally()
-        commands = len(rig.torques)
-        for _ in range(300):
-            rig.wall += LOOK
-            for node in (rig.detector, rig.controller):
-                node._overdue()
-        assert rig.level == "UNKNOWN" and "stopped" in rig.reason
-        assert len(rig.torques) > commands  # it still says what it wants
-        rig.told("none come any more")
-        rig.is_normal_again()
+        rig.words.clear()
+        rig.run(0.5)
+        assert rig.levels == {"CLEAR"} and rig.mode is Mode.TRACKING
 
 
 def clock_ten_times_as_fast():
@@ -178,12 +212,14 @@ def clock_ten_times_as_fast():
         rig.begins_normally()
         for _ in range(100):
             rig.now += 9.0 * rig.dt
-            rig.tau = None  # rates in such a time mean nothing
+            rig.new_time()  # rates in such a time mean nothing
             rig.step()
         assert rig.level == "UNKNOWN" and rig.mode is Mode.SAFE_HOLD
         rig.told("s old")
         rig.now = rig.plant_node.start + rig.plant_node.plant.state.t
+        rig.new_time()
         rig.is_normal_again()
+        rig.no_touch()
 
 
 # row 30
@@ -393,8 +429,9 @@ def controller_restarts_after_reset():
 
 
 CASES = [
-    Case(28, "the plant dies", "U", plant_dies()),
-    Case(28, "the plant dies, in simulated time", "U", plant_dies(use_sim_time=True)),
+    Case(28, "the plant dies", "S U", plant_dies()),
+    Case(28, "the plant dies, in simulated time", "S U", plant_dies(use_sim_time=True)),
+    Case(28, "the plant dies, in slow time", "S U", plant_dies(0.1, use_sim_time=True)),
     Case(28, "the detector dies", "S", detector_dies),
     Case(28, "the controller dies", "S U", controller_dies),
     Case(28, "the controller stays blind", "S", controller_stays_blind),
@@ -404,7 +441,9 @@ CASES = [
     Case(29, "clock back by 0.3 s", "Z", begins_anew(clock_back(0.3))),
     Case(29, "clock back, then deaf", "S U", clock_back_and_deaf),
     Case(29, "the plant's clock back by 1 h", "Z", clock_of_the_plant_back),
-    Case(29, "clock paused", "U", clock_paused),
+    Case(29, "clock stands still in motion", "U S", clock_stands_still("demo")),
+    Case(29, "clock stands still at rest", "U", clock_stands_still("hold")),
+    Case(29, "clock a tenth as fast", "none", clock_is_slow),
     Case(29, "clock ten times as fast", "U S", clock_ten_times_as_fast),
     Case(30, "reliable peers", "connects", peers(ReliabilityPolicy.RELIABLE)),
     Case(30, "best-effort peers", "connects", peers(ReliabilityPolicy.BEST_EFFORT)),

@@ -12,10 +12,12 @@ from fault_processes import (
     arm_in_motion,
     ends_by,
     memory_of,
+    no_torque,
 )
 from fault_rig import Case, cases
 
-MEMORY = 15e6  # [bytes] that a process may grow by while a peer stands still
+STANDS = 6.0  # [s] for which a peer stands still
+MEMORY = 0.5e6  # [bytes] that a process may grow by meanwhile: 3000 messages kept are 1 MB
 
 SLOW = """
 import sys, time
@@ -44,6 +46,7 @@ def simulator_killed(look):
     look.kill(SIMULATOR)
     look.until(lambda: look.level == "UNKNOWN" and look.mode == "SAFE_HOLD")
     look.says("dynamics_node", "stopped")
+    assert look.levels == {"UNKNOWN"}
     look.restart(SIMULATOR)
     look.moves()
 
@@ -51,6 +54,7 @@ def simulator_killed(look):
 def controller_killed(look):
     look.kill(CONTROLLER)
     look.says("simulator_node", "no commands: holding")
+    assert look.level == "CLEAR"  # the torque is measured: who commands does not matter
     look.restart(CONTROLLER)
     look.moves()
 
@@ -70,21 +74,24 @@ def slow_consumer(look):
     slow = subprocess.Popen([sys.executable, "-c", SLOW], stdout=subprocess.PIPE, text=True)
     try:
         assert slow.stdout.readline() == "ready\n"
-        look.let(1.0)
-        before = [memory_of(process.pid) for process in look.processes]
-        unharmed(look, slow)
-        grown = [memory_of(p.pid) - b for p, b in zip(look.processes, before, strict=True)]
-        assert max(grown) < MEMORY, grown
+        look.let(2.0)
+        unharmed(look, slow, SIMULATOR, CONTROLLER, DETECTOR)
+        assert look.mode in ("TRACKING", "HOLDING")
     finally:
         slow.kill()
         slow.wait()
 
 
-def unharmed(look, process):
-    """A process is stopped, and the loop goes on."""
-    usual = pace(look)
+def unharmed(look, process, *others):
+    """A process is stopped, and the others go on: as often as before, and nothing piles up."""
+    usual = look.rate("controller_node"), pace(look)
+    before = [memory_of(look.processes[one].pid) for one in others]
     process.send_signal(signal.SIGSTOP)
-    assert pace(look) > 0.5 * usual > 0.0, "the loop stands still with it"
+    look.let(STANDS)
+    grown = [memory_of(look.processes[k].pid) - b for k, b in zip(others, before, strict=True)]
+    now = look.rate("controller_node"), pace(look)
+    assert all(n > 0.7 * u > 0.0 for n, u in zip(now, usual, strict=True)), (now, usual)
+    assert max(grown) < MEMORY, grown
 
 
 def pace(look):
@@ -96,11 +103,9 @@ def pace(look):
 
 def detector_stopped(look):
     """The others do not wait for it; when it goes on, it says that it had lost sight."""
-    before = memory_of(look.processes[CONTROLLER].pid)
     try:
-        unharmed(look, look.processes[DETECTOR])
+        unharmed(look, look.processes[DETECTOR], SIMULATOR, CONTROLLER)
         look.until(lambda: look.mode == "SAFE_HOLD")
-        assert memory_of(look.processes[CONTROLLER].pid) - before < MEMORY
     finally:
         look.forget()
         look.signal(DETECTOR, signal.SIGCONT)
@@ -120,6 +125,21 @@ def controller_stopped(look):
     look.moves()
 
 
+# row 34
+
+
+def ends(number, *which):
+    def play(look):
+        ends_by(look, number, *which)
+        if CONTROLLER in which:
+            no_torque(look)
+        else:
+            look.until(lambda: look.mode == "SAFE_HOLD")
+
+    return play
+
+
+ALL = SIMULATOR, CONTROLLER, DETECTOR
 CASES = [
     Case(28, "kill -9 of the simulator", "S U", simulator_killed),
     Case(28, "kill -9 of the controller", "S", controller_killed),
@@ -127,12 +147,18 @@ CASES = [
     Case(31, "slow consumer", "unharmed", slow_consumer),
     Case(31, "SIGSTOP of the detector", "unharmed", detector_stopped),
     Case(31, "SIGSTOP of the controller", "S", controller_stopped),
-    Case(34, "SIGTERM", "ramp", lambda look: ends_by(look, CONTROLLER, signal.SIGTERM)),
-    Case(34, "SIGINT", "ramp", lambda look: ends_by(look, CONTROLLER, signal.SIGINT)),
+    Case(34, "SIGTERM", "ramp", ends(signal.SIGTERM, CONTROLLER)),
+    Case(34, "SIGINT", "ramp", ends(signal.SIGINT, CONTROLLER)),
+    Case(34, "SIGTERM of the detector", "S", ends(signal.SIGTERM, DETECTOR)),
+    Case(34, "SIGINT of the simulator", "S", ends(signal.SIGINT, SIMULATOR)),
+    Case(34, "SIGINT of all at once", "ramp", ends(signal.SIGINT, *ALL)),
 ]
 
 
 @cases(*CASES)
 def test_system(case, running_arm):
     running_arm.moves()
+    running_arm.told.clear()
     case.play(running_arm)
+    if case.row != 34:  # without torque it may fall into a joint's end before the plant holds it
+        assert running_arm.told <= {"UNKNOWN", "CLEAR"}  # nobody touches the arm

@@ -16,7 +16,7 @@ from fuzz_tools import Verdict, expect, mutated_bytes, pick, random_of, time_lim
 
 import robodyn_ros as rd
 from robodyn_ros.identification.bag_log import read_bag
-from robodyn_ros.identification.csv_log import ColumnMap, LogWarning, read_csv
+from robodyn_ros.identification.csv_log import ColumnMap, read_csv
 from robodyn_ros.identification.log import LARGEST, Log
 
 N, SAMPLES = 2, 60
@@ -120,7 +120,7 @@ def csv_log(folder: Path, seed: int, case: int) -> str:
             return _refused(refusal)
         expect(expected is not Verdict.BAD, "read a CSV file with a cell that is no number")
         if table is not None:
-            compare(log, table, any(w.category is LogWarning for w in told))
+            compare(log, table, any(w.category is rd.LogWarning for w in told))
         return _read(log)
 
 
@@ -218,7 +218,7 @@ def bag_log(folder: Path, seed: int, case: int) -> str:
                 return _refused(refusal)
             if whole and not recorded.garbled:
                 expect(recorded.verdict() is not Verdict.BAD, "read a number that cannot be")
-                compare_bag(log, recorded, any(w.category is LogWarning for w in told))
+                compare_bag(log, recorded, any(w.category is rd.LogWarning for w in told))
             return _read(log)
     finally:
         shutil.rmtree(path)

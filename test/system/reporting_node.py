@@ -1,9 +1,11 @@
 """A node of the package that writes a line whenever what it does changes: `… controller_node`.
 
-A line is JSON: `at` [s] of this machine's monotonic clock, `is` what it does now, and why.
+A line is JSON: `at` [s] of this machine's monotonic clock, `is` what it does now, and why. At
+SIGUSR1 somebody pushes the plant.
 """
 
 import json
+import signal
 import sys
 import time
 
@@ -11,6 +13,10 @@ from robodyn_ros.nodes.controller_node import ControllerNode
 from robodyn_ros.nodes.dynamics_node import DynamicsNode
 from robodyn_ros.nodes.runtime import run
 from robodyn_ros.nodes.simulator_node import SimulatorNode
+
+# [N m] about the axis of joint 6, more than twice what makes a collision, and for how long [s]
+TORQUE, PUSHED = (0.0, 0.0, 5.0), 0.4
+NO_FORCE = (0.0, 0.0, 0.0)
 
 
 class Reporter:
@@ -56,6 +62,13 @@ class Detector(Reporter, DynamicsNode):
 
 
 class Plant(Reporter, SimulatorNode):
+    def configure(self, model):
+        super().configure(model)
+        signal.signal(signal.SIGUSR1, lambda *_: self.pushed())
+
+    def pushed(self):
+        self.plant.push("link_6", NO_FORCE, duration=PUSHED, torque=TORQUE, axes="link")
+
     def _step(self):
         self.gap = min(self.silent, 1e9)
         held = self.silent > self.settings.command_timeout

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import crash_cycles
 import numpy as np
 import pytest
-from crash_cycles import Crashes, Onlooker, crashes, figures, latched, scene
+from crash_cycles import Crashes, Onlooker, Scene, crashes, figures, latched, scene
 from ros_harness import bench, own_domain
 
 from robodyn_ros.nodes.demo import NODES
@@ -35,7 +35,7 @@ def test_each_node_comes_back_and_nothing_jumps():
 
 
 def test_what_waits_to_be_cleared_outlasts_a_crash():
-    assert missed(latched(RATE, **GENTLE)) == []
+    assert missed(latched(RATE, 1, **GENTLE)) == []
 
 
 def test_the_verdict_can_fail():
@@ -43,29 +43,107 @@ def test_the_verdict_can_fail():
     assert missed(figures(good)) == []
     good.taken.append(2.5)
     assert missed(figures(good)) == ["controller_node: start to first valid output, worst"]
-    bad = Crashes("controller_node", [1.0], [1.0], [2.0], 1.1, ["CONTACT"], 0, 0)
+    bad = Crashes("controller_node", [1.0], [1.0], [2.0], 1.1, "acting", ["CONTACT"], 0, 0)
     assert len(missed(figures(bad))) == 2
 
 
-def test_a_step_of_the_torque_is_seen():
-    def state(t, tau):
-        stamp = SimpleNamespace(sec=0, nanosec=round(t * 1e9))
-        numbers = [0.0] * 7
-        return SimpleNamespace(
-            header=SimpleNamespace(stamp=stamp),
-            position=numbers,
-            velocity=numbers,
-            effort=[tau] * 7,
-        )
-
+@pytest.fixture
+def seen():
     with bench() as there:
-        seen = Onlooker(there.node, RATE)
-        seen._reference(state(0.1, 0.0))
-        seen._reference(state(0.2, 50.0))
-        assert seen.step == pytest.approx(0.5)
-        seen.died("controller_node")
-        seen._reference(state(0.3, 0.0))  # a new one begins where it likes
-        assert seen.step == pytest.approx(0.5)
-        seen._state(state(0.4, 0.0))
-        seen._state(state(0.405, 10.0))  # but the torque that acts may not jump
-        assert seen.step == pytest.approx(10.0 / (crash_cycles.RATE_MAX * 0.005))
+        yield Onlooker(there.node, RATE)
+
+
+def step(seen):
+    """The largest one, now that everything has been heard."""
+    seen.judge_all()
+    return seen.step
+
+
+def state(t, tau):
+    stamp = SimpleNamespace(sec=0, nanosec=round(t * 1e9))
+    numbers = [0.0] * 7
+    header = SimpleNamespace(stamp=stamp)
+    return SimpleNamespace(
+        header=header, position=numbers, velocity=numbers, effort=[0.0] * 6 + [tau]
+    )
+
+
+def test_a_step_of_the_commanded_torque_is_seen(seen):
+    seen._reference(state(0.1, 0.0))
+    seen._reference(state(0.2, 50.0))
+    assert seen.step == pytest.approx(0.5)
+    seen.died()
+    seen._reference(state(0.3, 0.0))  # what it said before is still on its way
+    seen.begins("controller_node")
+    seen._reference(state(0.305, 90.0))  # a new one begins where it likes
+    assert seen.step == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("node", [None, "controller_node", "dynamics_node"])
+def test_a_step_of_the_torque_that_acts_is_seen_whoever_is_dead(seen, node):
+    seen._state(state(0.4, 0.0))
+    if node:
+        seen.died()
+    seen._state(state(0.405, 10.0))  # the plant's brake, before anybody is started anew
+    assert step(seen) == pytest.approx(2.0)
+    if node:
+        seen.begins(node)
+    seen._state(state(0.410, -10.0))
+    assert step(seen) == pytest.approx(4.0)
+
+
+def test_a_pause_allows_for_no_more_than_commands_may_be_late(seen):
+    for k in range(20):
+        seen._state(state(0.1 + 0.005 * k, 90.0))
+    assert step(seen) == 0.0
+    seen._state(state(0.2, 90.0 - 1e3 * crash_cycles.LATE))
+    assert step(seen) == pytest.approx(1.0)
+    for k in range(20):
+        seen._state(state(0.205 + 0.005 * k, 70.0))
+    seen._state(state(0.305, -20.0))
+    assert step(seen) == pytest.approx(4.5)
+
+
+def test_two_commands_in_a_period_act_at_once_and_are_as_lawful_as_each_of_them(seen):
+    for k in range(3):
+        seen._reference(state(0.1 + 0.005 * k, 5.0 * k))
+    seen._state(state(0.2, 0.0))
+    seen._state(state(0.205, 10.0))
+    assert step(seen) == pytest.approx(1.0)
+    seen._state(state(0.21, 0.0))  # from the last to the first: not in a period
+    assert step(seen) == pytest.approx(2.0)
+
+
+def test_commands_that_were_held_up_are_no_excuse_for_more_than_they_may_be_late(seen):
+    for k in range(20):
+        seen._reference(state(0.1 + 0.005 * k, 4.0 * k))
+    seen._state(state(0.2, 0.0))
+    seen._state(state(0.205, 76.0))
+    assert step(seen) == pytest.approx(76.0 / (crash_cycles.RATE_MAX * crash_cycles.LATE))
+
+
+def test_a_command_may_be_heard_after_it_has_acted(seen):
+    seen._reference(state(0.1, 0.0))
+    seen._state(state(0.2, 0.0))
+    seen._state(state(0.205, 10.0))
+    seen._reference(state(0.11, 10.0))
+    seen._state(state(0.4, 10.0))
+    assert seen.step == pytest.approx(1.0)
+
+
+def test_a_new_plant_begins_where_it_likes_and_is_compared_from_then_on(seen):
+    seen._state(state(0.1, 50.0))
+    seen.begins("simulator_node")
+    seen._state(state(0.2, 0.0))
+    assert step(seen) == 0.0
+    seen._state(state(0.205, 20.0))
+    assert step(seen) == pytest.approx(4.0)
+
+
+def test_what_was_said_before_a_restart_does_not_count(seen):
+    there = Scene({}, seen, None)
+    seen.level, seen.mode, seen.speed = "CLEAR", "TRACKING", 1.0
+    assert there.under_way()
+    seen.unheard()
+    seen.mode = "TRACKING"
+    assert not there.under_way()  # nobody knows what the detector says now
