@@ -1,5 +1,7 @@
 """How the tests share the cores."""
 
+import signal
+
 import pytest
 
 # Tests of nodes that keep real time. One after the other, on one worker: two at once would make
@@ -20,6 +22,14 @@ WALL_CLOCK = (
     "test_readme.py::test_the_page",
     "test_security.py::test_the_demo",
 )
+
+
+def pytest_configure():
+    """A shell that runs the tests in the background has them ignore SIGINT, and so would all that
+    they start, also what they mean to end by it.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items):

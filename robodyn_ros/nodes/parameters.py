@@ -90,10 +90,12 @@ def _warn_of_unknown(
     node: Node, judged: Callable[[str], bool], known: Collection[str] = ()
 ) -> None:
     """Log which of the given parameters nobody declares, and which one may have been meant."""
-    for name in sorted(filter(judged, node._parameter_overrides)):
+    given = getattr(node, "_parameter_overrides", {})  # rclpy has no other way to ask
+    declared = list(getattr(node, "_parameters", {}))
+    for name in sorted(filter(judged, given)):
         if node.has_parameter(name) or name in known:
             continue
-        near = difflib.get_close_matches(name, list(node._parameters), n=1)
+        near = difflib.get_close_matches(name, declared, n=1)
         meant = f"; is {near[0]} meant?" if near else ""
         node.get_logger().warning(f"parameter {name} is not known and does nothing{meant}")
 

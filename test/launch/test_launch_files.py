@@ -59,7 +59,8 @@ for name in made if executable != "ros2" else []:
     })
     node.destroy_node()
 rclpy.shutdown()
-said = {"executable": executable, "args": args, "nodes": found}
+profile = os.environ.get("FASTRTPS_DEFAULT_PROFILES_FILE", "")
+said = {"executable": executable, "args": args, "nodes": found, "profile": profile}
 Path(os.environ["PROBED"], f"{executable}.json").write_text(json.dumps(said, default=list))
 """
 GZ_SIM = """
@@ -196,6 +197,17 @@ def test_the_demo_starts_three_nodes_with_its_file(launched):
     assert parameters(nodes, "/simulator_node") == {"robot.name": "lwr_iii"}
     assert parameters(nodes, "/controller_node") == {"robot.name": "lwr_iii", "motion": "demo"}
     assert nodes["/simulator_node"]["parameters"]["pushes.names"]
+
+
+@pytest.mark.parametrize(("asked", "profile"), [("", "fastdds_loopback.xml"), ("SUBNET", "")])
+def test_the_demo_stays_on_this_machine_unless_told(asked, profile, launched, monkeypatch):
+    monkeypatch.delenv("ROS_AUTOMATIC_DISCOVERY_RANGE", raising=False)
+    if asked:
+        monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", asked)
+    started, _, text = launched("collision_demo.launch.py")
+    assert {name: os.path.basename(started[name]["profile"]) for name in OURS} == dict.fromkeys(
+        OURS, profile
+    ), text
 
 
 @pytest.mark.parametrize("composed", ["false", "true"])
