@@ -16,7 +16,7 @@ Array = npt.NDArray[np.float64]
 ROUNDING = 1e-6  # relative: what a description's printed digits may be off by
 POINT = 1e-9  # [m^2]: radius of gyration squared below which a body counts as a point
 SINGULAR = 1e-14  # relative: below it a mass matrix has no inertia for some motion
-NOTHING = 1e-24  # relative: an inertia that is only the rounding of zero, squared
+NOTHING = 1e-14  # relative to the largest inertia: less is the rounding of zero in a sum of both
 
 
 def check_model(

@@ -17,7 +17,7 @@ import numpy as np
 os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
 
 import rclpy  # noqa: E402
-from fuzz_messages import Sent  # noqa: E402
+from fuzz_messages import OTHERS, Sent  # noqa: E402
 from fuzz_tools import Verdict, expect  # noqa: E402
 from rclpy.signals import SignalHandlerOptions  # noqa: E402
 from rosgraph_msgs.msg import Clock  # noqa: E402
@@ -206,7 +206,7 @@ class Rig:
         self.accepted = stamp if taken else None
         if taken:
             self.bad = 0
-        elif sent.verdict is Verdict.BAD:
+        elif sent.verdict is Verdict.BAD and sent.what != OTHERS:
             self.bad += 1
         if sent.verdict is not Verdict.BAD or not moving:
             self.seen_at = self.now

@@ -22,6 +22,7 @@ from robodyn_ros.nodes.runtime import seconds, set_stamp
 
 Random = np.random.Generator
 NAMES = ("", "joint_1", "joint_9", "x" * 300, "é\u0000", "base", "link_3", " ", "joint_1 ")
+OTHERS = "nobody's joints"  # somebody else's: neither a sample of ours nor a bad one
 
 
 class Sent(NamedTuple):
@@ -143,7 +144,7 @@ STATES: dict[str, tuple[Callable[[JointState, Random], None], Verdict, bool]] = 
     "no positions": (_no_positions, Verdict.BAD, False),
     "a name twice": (_twice, Verdict.BAD, False),
     "a name empty or of 1 MB": (_unnamed, Verdict.BAD, False),
-    "nobody's joints": (_nobody, Verdict.BAD, False),
+    OTHERS: (_nobody, Verdict.BAD, False),
     "empty": (_empty, Verdict.BAD, False),
     "10 s ahead": (_stamp(10.0), Verdict.BAD, False),
     "1 ms back": (_stamp(-1e-3), Verdict.BAD, False),
