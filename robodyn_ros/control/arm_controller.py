@@ -35,6 +35,7 @@ FALLING = 0.1  # [rad/s or m/s]: an arm that is found faster than that is braked
 NOTICED = 0.02  # [s] without commands after which a detector says so
 OBEYED = 0.1  # [s] after taking over, in which its commands may not have got through yet
 ENDING = 0.05  # [s] without a sample after which torque goes in the end, however long the timeout
+SWUNG = 0.03  # [s] for which a joint may be off its speed by `error_max` a second
 BRAKING = 0.5  # [s] after which torque goes in the end, whether the arm seems to rest or not
 PEAK = 1.875  # of the speed of a smooth step over its mean
 
@@ -78,6 +79,7 @@ class ArmController:
         self._r: Array | None = None
         self._quiet = 0.0  # [s] without contact
         self._braking = 0.0  # [s] since it was disabled
+        self._swung = 0.0  # [s], for which torque could not follow an arm that is thrown
         self._cleared = False
         self._idle = self._off = False  # disabled and at rest; without torque in the end
         self._step = {
@@ -336,7 +338,9 @@ class ArmController:
         e = motion.q - state.q
         if e @ e > self.settings.error_max**2:  # then one joint may be that far away
             self._guard(e)
-        return self._parts.law.torque(state, motion, dt)
+        torque = self._parts.law.torque(state, motion, dt)
+        self._guard_swing(state.qd - motion.qd, dt)
+        return torque
 
     def _tracking(self, state: JointState, dt: float) -> Array:
         torque = self._holding(state, dt)
@@ -422,7 +426,7 @@ class ArmController:
     def _enter(self, mode: Mode, reason: str) -> None:
         self.mode, self.reason = mode, reason
         self._cleared = self._idle = self._off = False
-        self._quiet = self._braking = 0.0
+        self._quiet = self._braking = self._swung = 0.0
 
     # torque
 
@@ -474,6 +478,17 @@ class ArmController:
                     f"{q[joint]:.4g}; its limits are {self.model.q_min[joint]:.4g} and "
                     f"{self.model.q_max[joint]:.4g}"
                 )
+
+    def _guard_swing(self, ed: Array, dt: float) -> None:
+        """Refuse to go on with an arm that is thrown about although all that the torque's rate
+        allows is done: a stiff law would swing it up.
+        """
+        fast = ed @ ed > self.settings.error_max**2 and self._parts.law.excess.any()
+        self._swung = self._swung + dt if fast else 0.0
+        if self._swung > SWUNG:
+            joint = int(np.argmax(np.abs(ed)))
+            name = self.model.joint_names[joint]
+            raise RobodynError(f"joint '{name}' is {ed[joint]:+.3g} off the speed it is to have")
 
     def _guard(self, e: Array) -> None:
         """Refuse to pull at an arm that is far from where it is to be."""

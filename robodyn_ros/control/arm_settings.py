@@ -59,7 +59,12 @@ class ArmSettings:
         0.1, "how far away a trajectory may begin", "rad or m", low=0.0, high=10.0
     )
     error_max: float = setting(
-        0.5, "tracking error at which it goes to a safe hold", "rad or m", low=1e-3, high=10.0
+        0.5,
+        "tracking error at which it goes to a safe hold, or that much a second of speed while the "
+        "torque changes as fast as it may",
+        "rad or m",
+        low=1e-3,
+        high=10.0,
     )
     timeout: float = setting(
         0.02, "silence at which a moving arm goes to a safe hold", "s", low=1e-3, high=1.0

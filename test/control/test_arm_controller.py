@@ -802,6 +802,20 @@ def test_a_safe_hold_that_is_thrown_brakes_anew_and_does_not_swing():
     assert max(np.abs(s.qd).max() for s in rig.states[-500:]) < 0.01
 
 
+def test_an_arm_that_is_thrown_goes_to_a_safe_hold_instead_of_swinging_up():
+    rig = Rig(dt=TWO)
+    rig.run(0.4)
+    for _ in range(40):
+        rig.tau = rig.tau - 80.0 * (np.arange(7) == 1)
+        state = rig.plant.step(rig.tau, TWO)
+        rig.tau = rig.arm.update(state.t, state.q, state.qd)
+    rig.given_at = state.t
+    rig.run(1.5)
+    assert rig.arm.mode is Mode.SAFE_HOLD and "off the speed" in rig.arm.reason
+    assert max(np.abs(s.qd).max() for s in rig.states[200:]) < 1.0
+    assert np.abs(rig.state.qd).max() < 0.01
+
+
 def test_a_joint_that_somebody_found_frozen_is_not_moved():
     rig = Rig()
     rig.run(0.2)
