@@ -76,7 +76,11 @@ def declare_table(node: Node, name: str, row: Callable[[], Any]) -> dict[str, An
     about = _descriptor((), About(text, fixed=True))
     listed = node.declare_parameter(f"{name}.names", [""], about).value or ()
     rows = {one: declare(node, row(), f"{name}.{one}.") for one in listed if one}
-    _warn_of_unknown(node, lambda given: given.startswith(f"{name}."))
+    named = {key: key.removeprefix(f"{name}.").rpartition(".")[0] for key in _given(node, name)}
+    unlisted = sorted({one for one in named.values() if one} - rows.keys())
+    if unlisted:
+        node.get_logger().warning(f"not in {name}.names, so left out: {', '.join(unlisted)}")
+    _warn_of_unknown(node, lambda key: key in named and named[key] not in unlisted)
     return rows
 
 
@@ -90,14 +94,19 @@ def _warn_of_unknown(
     node: Node, judged: Callable[[str], bool], known: Collection[str] = ()
 ) -> None:
     """Log which of the given parameters nobody declares, and which one may have been meant."""
-    given = getattr(node, "_parameter_overrides", {})  # rclpy has no other way to ask
     declared = list(getattr(node, "_parameters", {}))
-    for name in sorted(filter(judged, given)):
+    for name in sorted(filter(judged, _given(node))):
         if node.has_parameter(name) or name in known:
             continue
         near = difflib.get_close_matches(name, declared, n=1)
         meant = f"; is {near[0]} meant?" if near else ""
         node.get_logger().warning(f"parameter {name} is not known and does nothing{meant}")
+
+
+def _given(node: Node, table: str = "") -> list[str]:
+    """Names of the parameters that the node was started with; rclpy has no other way to ask."""
+    start = f"{table}." if table else ""
+    return [name for name in getattr(node, "_parameter_overrides", {}) if name.startswith(start)]
 
 
 def _descriptor(default: Any, about: About) -> ParameterDescriptor:

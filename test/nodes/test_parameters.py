@@ -31,7 +31,7 @@ def start(name, path, capfd):
         NODES[name]().destroy_node()
     finally:
         rclpy.try_shutdown()
-    return [line for line in capfd.readouterr().err.splitlines() if "is not known" in line]
+    return [line for line in capfd.readouterr().err.splitlines() if "[WARN]" in line]
 
 
 @pytest.mark.parametrize(
@@ -41,6 +41,7 @@ def start(name, path, capfd):
         ("controller_node", "arm.frequncy", "arm.frequency"),
         ("simulator_node", "plant.strat", "plant.start"),
         ("simulator_node", "obstacles.nams", "obstacles.names"),
+        ("simulator_node", "pushes.nams", "pushes.names"),
     ],
 )
 def test_a_misspelt_key_is_told(tmp_path, capfd, name, key, near):
@@ -48,6 +49,24 @@ def test_a_misspelt_key_is_told(tmp_path, capfd, name, key, near):
     path.write_text(f"{name}:\n  ros__parameters:\n    {key}: 1.0\n")
     (told,) = start(name, path, capfd)
     assert f"parameter {key} is not known" in told and f"is {near} meant?" in told
+
+
+def test_rows_of_a_table_that_are_not_listed_are_told_together(tmp_path, capfd):
+    path = tmp_path / "parameters.yaml"
+    path.write_text(
+        """simulator_node:
+  ros__parameters:
+    pushes:
+      names: [elbow]
+      elbow: {at: 1.0, link: link_4, froce: [0.0, 9.0, 0.0]}
+      wrist: {at: 3.0, link: link_7}
+      base: {at: 5.0, link: link_2}
+"""
+    )
+    unlisted, misspelt = start("simulator_node", path, capfd)
+    assert unlisted.endswith("not in pushes.names, so left out: base, wrist")
+    assert "parameter pushes.elbow.froce is not known" in misspelt
+    assert misspelt.endswith("is pushes.elbow.force meant?")
 
 
 @pytest.mark.parametrize("name", NODES)
