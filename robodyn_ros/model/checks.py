@@ -23,8 +23,10 @@ def check_model(
     model: RobotModel, *, strict: bool = False, error: type[ModelError] = ModelError
 ) -> None:
     """Raise for a model without meaningful dynamics; warn (strict: raise) for an odd one."""
-    for i, link in enumerate(model.link_names):
-        odd = _check_body(model.body(i), f"link '{link}' (with all that is fixed to it)", error)
+    base = next((link for link, frame in model.frames.items() if frame.body < 0), "base")
+    bodies = [(link, model.body(i)) for i, link in enumerate(model.link_names)]
+    for link, body in [*bodies, (base, model.base_body)]:
+        odd = _check_body(body, f"link '{link}' (with all that is fixed to it)", error)
         if odd and strict:
             raise error(odd + "; correct its inertia or load without strict=True")
         if odd:

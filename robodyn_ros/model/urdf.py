@@ -91,10 +91,11 @@ class _Bodies:
         found = []
         for link, frame in self.frames.items():
             mass = self.tree.links[link].mass
-            if frame.body < 0 or mass >= 0.0:
+            if mass >= 0.0:
                 continue
+            body = self.base if frame.body < 0 else self.body[frame.body]
             sentence = f"link {quoted(link)} has mass {mass:g} kg; a mass must not be negative"
-            if self.body[frame.body].mass < 0.0:
+            if body.mass < 0.0:
                 raise UrdfError(sentence + ": correct its <mass>")
             found.append(sentence + " (its body's is not): correct its <mass>")
         return found

@@ -15,7 +15,7 @@ import numpy as np
 from ..detection.plausible import LEAP, TURN, Plausibility
 from ..model.robot import RobotModel
 
-AHEAD = 1.0  # [s], by how far a stamp may be ahead of the clock
+AHEAD = 0.5  # [s], by how far a stamp may be ahead of the clock
 OLD = 1.0  # [s], and behind it
 BACK = 2.0  # [s], a stamp that goes back by more means that time was reset: it cannot be stale
 STEADY = 0.1  # [s] for which old stamps keep the clock's pace: then theirs was set back
@@ -25,7 +25,7 @@ PATIENCE = 3  # jumps in a row to one place after which the robot is believed to
 LATE_LEAP = 0.1  # [rad or m], what a joint may jump where the times are those of receipt
 NEAR = 0.1  # [rad or m]: the same place
 LONGEST_NAME = 256
-HUGE = 1e100  # [N m or N]: more than this is no torque, whatever the limits
+HUGE = 1e6  # [N m or N]: more than this is no torque, whatever the limits
 
 
 class Sample(NamedTuple):
@@ -68,6 +68,7 @@ class Intake:
         self._still = np.zeros(model.n)
         self._elsewhere = self._still  # where the robot seems to have jumped to
         self._jumps = 0  # how often in a row
+        self._within = math.inf  # [s], in which it did so: doubt does not make more time of it
 
     def take(self, message: Any, now: float) -> Sample | None:
         """A sample of a sensor_msgs/JointState, or None and the reason; now: the clock's [s]."""
@@ -132,6 +133,7 @@ class Intake:
         if now > 0.0 and t - now > max(self._lead, 0.0) + LEAD and self._leads < PATIENCE:
             self._leads += 1
             return self._drop(f"stamp leaps {t - now:.3g} s ahead of the clock")
+        self._anew = self._anew or self._leads >= PATIENCE  # how long it took, nobody knows
         self._lead, self._leads = t - now, 0
         return t
 
@@ -191,7 +193,10 @@ class Intake:
         """The sample, if it can follow what was before."""
         restart = t <= self._t
         dt = 0.0 if restart else t - self._t
-        doubt = self._plausible.doubt(q, self._still if qd is None else qd, dt)
+        within = min(dt, self._within)
+        doubt = self._plausible.doubt(q, self._still if qd is None else qd, within)
+        if self._plausible.jumped:
+            self._within = within
         if doubt and not (self._plausible.jumped and self._stays_there(q)):
             return self._drop(doubt)
         restart = restart or doubt != ""
@@ -199,7 +204,7 @@ class Intake:
             self.remark = "no velocities: they are differences of positions"
             qd = None if restart else (q - self._plausible.last) / dt
         self._anew = self._anew or restart
-        self._t, self._clock_reset, self._jumps = t, False, 0
+        self._t, self._clock_reset, self._jumps, self._within = t, False, 0, math.inf
         self._plausible.believe(q)
         if qd is None:
             return self._drop("no velocities: they are differences, from the next message on")

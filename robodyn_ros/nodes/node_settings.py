@@ -94,6 +94,7 @@ class ControllerSettings:
 
     def __post_init__(self) -> None:
         check(self)
+        _check_sampled("arm.frequency", "rad/s", self.arm.frequency, self.rate)
 
 
 @dataclass(frozen=True)
@@ -120,9 +121,14 @@ class DynamicsSettings:
 
     def __post_init__(self) -> None:
         check(self)
-        fastest = max(self.monitor.gain, default=0.0)  # none at all is refused by the monitor
-        if fastest > self.rate:
-            raise ArgumentError(
-                f"gain {fastest:g} 1/s times the period of joint states, {1.0 / self.rate:g} s, "
-                f"must not exceed 1; take a gain of at most {self.rate:g} 1/s or a higher rate"
-            )
+        _check_sampled("gain", "1/s", self.monitor.gain, self.rate)
+
+
+def _check_sampled(name: str, unit: str, gain: tuple[float, ...], rate: float) -> None:
+    """Refuse what joint states of this rate [Hz] are too rare for: it would swing."""
+    fastest = max(gain, default=0.0)  # none at all is refused by whoever takes it
+    if fastest > rate:
+        raise ArgumentError(
+            f"{name} {fastest:g} {unit} times the period of joint states, {1.0 / rate:g} s, "
+            f"must not exceed 1; take at most {rate:g} {unit} or a higher rate"
+        )
