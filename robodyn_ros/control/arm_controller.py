@@ -70,6 +70,7 @@ class ArmController:
         self._state: JointState | None = None  # the last good sample
         self._watch = SampleWatch(model)
         self._given_at = -math.inf  # [s], when torque was given last
+        self._aim = self._nothing  # what it was to be, if its rate allowed
         self._fresh = True  # the next sample begins anew
         self._blind = False  # torque was given without a sample
         self._carried = False  # somebody else holds the arm
@@ -182,7 +183,8 @@ class ArmController:
 
         An arm that moves goes to a safe hold if that lasts; one at rest only if it lasts long, or
         if samples do come but are faulty. Without a sample nothing can be braked: the torque then
-        goes to what carried the arm where it was seen last.
+        goes to what carried the arm where it was seen last. Before that it goes to what the last
+        good sample asked for, so that a bad one shortly before a good one costs no time.
         """
         if self._state is None or not math.isfinite(t):
             return self.tau
@@ -198,12 +200,11 @@ class ArmController:
             if self.mode in (Mode.SAFE_HOLD, Mode.DISABLED):
                 self._blind, self._idle = True, self.mode is Mode.DISABLED
                 return self._output(self._let_go(self._seen_still(), t - self._given_at), t)
-        self._given_at = t
-        return self.tau
+        return self._output(self._aim, t)
 
     def restart(self) -> None:
         """The next sample has nothing to do with the last: hold the arm where that finds it."""
-        self._fresh = True
+        self._fresh, self._aim = True, self.tau
 
     def hand_over(self) -> None:
         """No torque is given any more, until the next sample: whoever drives the arm holds it."""
@@ -445,7 +446,7 @@ class ArmController:
         """
         since = min(max(t - self._given_at, 0.0), self._watch.longest_step)
         self._parts.rate_limiter.apply(torque, since)
-        self._given_at = t
+        self._given_at, self._aim = t, torque.copy()
         return self.tau
 
     def _let_go(self, state: JointState, dt: float) -> Array:

@@ -25,7 +25,7 @@ PATIENCE = 3  # jumps in a row to one place after which the robot is believed to
 LATE_LEAP = 0.1  # [rad or m], what a joint may jump where the times are those of receipt
 NEAR = 0.1  # [rad or m]: the same place
 LONGEST_NAME = 256
-HUGE = 1e6  # [N m or N]: more than this is no torque, whatever the limits
+HUGE = 1e12  # [N m or N]: more than this is no torque, whatever the limits
 
 
 class Sample(NamedTuple):
