@@ -24,6 +24,7 @@ LEAD = 0.1  # [s] by which stamps may get ahead of the clock at once; more must 
 PATIENCE = 3  # jumps in a row to one place after which the robot is believed to be there
 LATE_LEAP = 0.1  # [rad or m], what a joint may jump where the times are those of receipt
 NEAR = 0.1  # [rad or m]: the same place
+NEARLY = 0.99  # a part that is a period old belongs to a sample whose other parts were lost
 LONGEST_NAME = 256
 HUGE = 1e12  # [N m or N]: more than this is no torque, whatever the limits
 
@@ -177,7 +178,7 @@ class Intake:
         missing = [
             name
             for name in self.joints
-            if name not in self._parts or not abs(t - self._parts[name][0]) <= self.period
+            if name not in self._parts or not abs(t - self._parts[name][0]) < NEARLY * self.period
         ]
         if missing:
             expected = self._in_parts and not again
