@@ -78,6 +78,7 @@ class ArmController:
         self._unheard_at: float | None = None  # [s], since when its commands do not get through
         self._touched: bool | None = None
         self._r: Array | None = None
+        self._going = self._nothing.copy()  # how fast joints went that read the same ever since
         self._quiet = 0.0  # [s] without contact
         self._braking = 0.0  # [s] since it was disabled
         self._swung = 0.0  # [s], for which torque could not follow an arm that is thrown
@@ -176,6 +177,7 @@ class ArmController:
         if self._touched and self._parts.reaction is not None and self.mode in FOLLOWING:
             self._give_in(self._parts.reaction)
             self._enter(Mode.REACTING, "touched")
+            self._going = self._reference.motion.qd.copy()
         return self._give(state, min(silence, self._watch.longest_stride))
 
     def lost(self, t: float, reason: str, *, faulty: bool = False) -> Array:
@@ -356,6 +358,7 @@ class ArmController:
         return torque
 
     def _reacting(self, state: JointState, dt: float) -> Array:
+        self._guard_stop(state, dt)
         torque = self._giving_in.torque(state, self._r if self._touched else None, dt)
         self._quiet = self._quiet + dt if self._touched is False else 0.0
         self._cleared = self._cleared and not self._touched
@@ -490,6 +493,12 @@ class ArmController:
             joint = int(np.argmax(np.abs(ed)))
             name = self.model.joint_names[joint]
             raise RobodynError(f"joint '{name}' is {ed[joint]:+.3g} off the speed it is to have")
+
+    def _guard_stop(self, state: JointState, dt: float) -> None:
+        """Refuse to react to a stop that no touch brings about: a reading that froze in motion."""
+        self._going[self._watch.changed(state)] = 0.0
+        if self._going.any():
+            self._watch.follow(state, self._going, dt)
 
     def _guard(self, e: Array) -> None:
         """Refuse to pull at an arm that is far from where it is to be."""

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ..dynamics.vector import kernel
 from ..errors import ArgumentError, RobodynError
@@ -105,6 +106,10 @@ class SampleWatch:
                 f"joint '{self.model.joint_names[joint]}' has read the same for "
                 f"{self._own[int(SAME), joint]:.3g} s on its way"
             )
+
+    def changed(self, state: JointState) -> npt.NDArray[np.bool_]:
+        """(n,): which joints read something else than when they were looked at last."""
+        return state.q != self._own[int(Q)]
 
     def distrust(self, joint: int, state: JointState) -> None:
         """Somebody else has found this joint frozen."""

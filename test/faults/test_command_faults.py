@@ -289,6 +289,7 @@ CASES = [
     Case(14, "NaN", "R", refused(command(NAN), "torque of joint 'joint_2' is nan")),
     Case(14, "Inf", "R", refused(command(INF), "torque of joint 'joint_1' is inf")),
     Case(14, "1e308", "R", refused(command(7 * [1e308]), "joint 'joint_1' is 1e+308")),
+    Case(14, "1e30", "R", refused(command(7 * [1e30]), "joint 'joint_1' is 1e+30")),
     Case(14, "NaN beside the good ones", "N", beside(command(NAN), "'joint_2' is nan")),
     Case(14, "wrong count beside the good ones", "N", beside(command([]), "0 numbers")),
     Case(14, "1e9 without limits", "alive", no_limits),

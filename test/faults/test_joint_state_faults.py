@@ -213,6 +213,28 @@ def one_bad_message():
         rig.told("velocity of joint 'joint_2' is nan")
 
 
+def before_each(spoil, *says):
+    """A bad message right before each good one is dropped, and that is all: neither does the
+    detector lose a sample nor the controller its time to change the torque.
+    """
+
+    def play():
+        with rig_of() as rig:
+            rig.begins_normally()
+            rig.words.clear()
+            rig.modes.clear()
+            rig.states = lambda message: [spoil(copied(message)), message]
+            for _ in range(250):
+                rig.step()
+                assert np.abs(rig.controller.arm.error).max() < 2e-3
+            assert rig.levels == {"CLEAR"}
+            assert {mode for _, mode in rig.modes} == {Mode.TRACKING}
+            rig.told(*says)
+            rig.is_normal_again()
+
+    return play
+
+
 # row 2
 
 
@@ -285,7 +307,58 @@ def effort_is_missing(change, says):
     return play
 
 
+# row 4
+
+
+def half_as_often(message):
+    """The second of two publishers sends every other time."""
+    half_as_often.count = getattr(half_as_often, "count", 0) + 1
+    return parts(*HALVES)(message)[: 1 + half_as_often.count % 2]
+
+
+def parts_get_lost(message):
+    parts_get_lost.random = getattr(parts_get_lost, "random", np.random.default_rng(4))
+    return [part for part in parts(*HALVES)(message) if parts_get_lost.random.random() > 0.1]
+
+
+def no_alarm(states, **parameters):
+    """Whatever of it can be used: the arm goes on, and nobody speaks of contact."""
+
+    def play():
+        with rig_of(**parameters) as rig:
+            rig.begins_normally()
+            rig.words.clear()
+            rig.modes.clear()
+            rig.states = states
+            rig.run(2.0)
+            assert rig.levels <= QUIET and "CLEAR" in rig.levels
+            assert {mode for _, mode in rig.modes} <= set(FOLLOWING)
+            rig.is_normal_again()
+
+    return play
+
+
 # row 7
+
+
+def leap_ahead(by, lasts, says):
+    """Torque keeps its rate when such a leap is believed, and when it ends."""
+
+    def play():
+        with rig_of() as rig:
+            rig.begins_normally()
+            rig.states = one(lambda m: copied(m, seconds(m.header.stamp) + by))
+            rig.run(lasts)
+            rig.states = None
+            rig.told(says)
+            rig.is_normal_again()
+            rig.no_touch()
+
+    return play
+
+
+def held_up(message):
+    return copied(message, seconds(message.header.stamp) - 0.5)
 
 
 def stamp_zero():
@@ -462,6 +535,33 @@ def frozen(joints, says, noise=0.0):
     return play
 
 
+def stopped_dead(joints, **parameters):
+    """Readings freeze in motion and say that the joint stands still, as if it had been stopped:
+    before the arm has gone anywhere on the strength of that, a safe hold.
+    """
+
+    def play():
+        with rig_of(**parameters) as rig:
+            rig.begins_normally()
+            rig.run(0.3)
+            kept = copied(rig.plant_node.states.message)
+            for k in joints:
+                kept.velocity[k] = 0.0
+            rig.words.clear()
+            rig.modes.clear()
+            rig.begun_at = rig.now
+            rig.states = stuck_at(kept, joints)
+            while rig.now - rig.begun_at < 2.0:
+                rig.step()
+                assert np.abs(rig.plant_node.plant.state.qd).max() < 1.0, rig.now - rig.begun_at
+            rig.was_safe_by(NOTICED)
+            assert "has read the same" in rig.controller.arm.reason
+            assert rig.plant_node.braked
+            rig.is_normal_again()
+
+    return play
+
+
 def frozen_at_rest(duration, joints=range(7), says="'joint_", noise=0.0):
     """Readings of an arm at rest stay so although it is told to move."""
 
@@ -568,6 +668,16 @@ def scattered(message):
 scattered.sign = 1.0
 
 
+def to_and_fro(message):
+    """By no more than a joint may go in 50 ms: the time it is doubted for does not count."""
+    message.position[0] += to_and_fro.sign
+    to_and_fro.sign = -to_and_fro.sign
+    return message
+
+
+to_and_fro.sign = 0.1
+
+
 # row 12
 
 
@@ -670,6 +780,12 @@ CASES = [
     Case(1, "1e308 in velocity", "D S", spoiled(value("velocity", 5, BIG), "'joint_6' is 1e+308")),
     Case(1, "NaN while at rest", "D S", numbers_at_rest),
     Case(1, "one bad message", "D", one_bad_message),
+    Case(
+        1,
+        "NaN before each good one",
+        "D",
+        before_each(value("position", 2, np.nan), "'joint_3' is nan"),
+    ),
     Case(2, "no velocity from the start", "differences", no_velocity_from_the_start),
     Case(2, "velocity vanishes in motion", "differences", velocity_vanishes_in_motion),
     Case(2, "noisy velocity", "clears", noisy_velocity),
@@ -683,6 +799,9 @@ CASES = [
         effort_is_missing(value("effort", 4, np.nan), "effort of joint 'joint_5' is nan"),
     ),
     Case(4, "fewer joints", "D S", spoiled(fewer, "joints joint_7 are missing")),
+    Case(4, "fewer joints before each good one", "D", before_each(fewer)),
+    Case(4, "the second half as often", "merged", no_alarm(half_as_often)),
+    Case(4, "parts get lost at full speed", "merged", no_alarm(parts_get_lost, demo_speed=1.0)),
     Case(4, "two publishers", "N", harmless(parts(*HALVES))),
     Case(4, "the second a moment before", "N", harmless(parts(*HALVES, apart=-4e-4), within=1e-6)),
     Case(4, "the second a moment after", "N", harmless(parts(*HALVES, apart=4e-4), within=1e-6)),
@@ -707,12 +826,17 @@ CASES = [
     Case(7, "stamps 10 s back", "Z", stamps_ten_seconds_back),
     Case(7, "one stamp 10 s back", "D", one_stamp_ten_seconds_back),
     Case(7, "stamp 10 s ahead", "D", spoiled(ahead, "10 s in the future")),
+    Case(7, "one held up before each good one", "D", before_each(held_up, "stamp goes back")),
+    Case(7, "stamps 0.12 s ahead", "D Z", leap_ahead(0.12, 0.3, "leaps 0.12 s ahead")),
+    Case(7, "stamps 0.95 s ahead for 10 ms", "D", leap_ahead(0.95, 0.01, "0.95 s in the future")),
     Case(8, "10 s gap in motion", "S Z", gap("demo")),
     Case(8, "10 s gap at rest", "S Z", gap("hold")),
     Case(9, "1000 stale messages", "D", burst),
     Case(10, "all joints frozen", "U S", frozen(range(7), "'joint_")),
     Case(10, "one joint frozen", "U S", frozen([3], "'joint_4'")),
     Case(10, "all frozen, noisy velocity", "U S", frozen(range(7), "'joint_", noise=1e-3)),
+    Case(10, "one frozen as if stopped dead", "S", stopped_dead([6])),
+    Case(10, "all as if stopped, measured torque", "S", stopped_dead(range(7), **MEASURED)),
     Case(10, "frozen at rest, told to move", "U S", frozen_at_rest(0.7)),
     Case(10, "at rest, told to move slowly", "U S", frozen_at_rest(3.0)),
     Case(10, "at rest, one joint frozen", "U S", frozen_at_rest(0.7, [3], "'joint_4'")),
@@ -729,6 +853,20 @@ CASES = [
         11, "to stay out of the limits", "D S", spoiled(moved(3, -4.0), "'joint_4' jumped by -4")
     ),
     Case(11, "another place each time", "D S", spoiled(scattered, "'joint_4' jumped")),
+    Case(11, "2 pi for long", "D S", spoiled(moved(0, TURN), "'joint_1' jumped", lasts=2.5)),
+    Case(
+        11,
+        "2 pi for long, measured torque",
+        "D S",
+        spoiled(moved(0, TURN), "'joint_1' jumped", lasts=2.5, **MEASURED),
+    ),
+    Case(11, "out of the limits for long", "D S", spoiled(moved(3, -4.0), "'joint_4'", lasts=2.5)),
+    Case(
+        11,
+        "0.1 rad to and fro",
+        "D S",
+        spoiled(to_and_fro, "'joint_1' jumped", lasts=0.5, **MEASURED),
+    ),
     Case(12, "1000 to 50 Hz, gain 30 1/s", "true dt", rate_falls(0.02, 0.0, 30.0)),
     Case(12, "1000 to 50 Hz, gain 45 1/s", "true dt", rate_falls(0.02, 0.0, 45.0)),
     Case(12, "30 % loss at 1000 Hz, gain 50 1/s", "true dt", rate_falls(0.001, 0.3, 50.0)),

@@ -119,6 +119,8 @@ CASES = [
     Case(26, "NaN gain", "R", refused("detector", "finite", monitor__gain=[NAN])),
     Case(26, "NaN frequency", "R", refused("controller", "finite", arm__frequency=[NAN])),
     Case(26, "K dt > 1", "R", refused("detector", "must not exceed 1", monitor__gain=[600.0])),
+    Case(26, "too stiff for the rate", "R",
+         refused("controller", "must not exceed 1", arm__frequency=[600.0])),
     Case(26, "wrong length", "R", refused("detector", "7", monitor__gain=[1.0, 2.0])),
     Case(26, "wrong type", "R", refused("controller", "number", arm__frequency=["fast"])),
     Case(26, "wrong type, scalar", "R", refused("controller", "ramp must be", arm__ramp="soon")),
