@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 AFTER = 0.3  # [s] after a push within which it may still be told
-COASTS = 1.0  # [s] after a push in which an arm that gives way may still be carried by it
+# [s] after a push in which an arm that gives way may still be carried by it: the fastest joint's
+# 3.56 rad/s fade at the least damping of a soak, 3 1/s, to 0.02 rad/s, which counts as rest
+COASTS = 1.7
 STOP = 0.01  # [rad or m] from a joint's end: it may touch it before the next sample
 FELT = 1e-6  # [N m or N]: the truth is 0 but for rounding
 WAIT = 0.1  # [s] after which the truth about an alarm is known, whichever came first
