@@ -15,8 +15,8 @@ import numpy as np
 from ..detection.plausible import LEAP, TURN, Plausibility
 from ..model.robot import RobotModel
 
-# [s], by how far a stamp may be ahead of the clock: until that has caught up, right ones are behind
-# the last one and dropped, and all has to be well again within 1 s
+# [s], by how far a stamp may be ahead of the clock: until that has caught up, right ones come
+# before the last one and are dropped, and all has to be well again within 1 s
 AHEAD = 0.4
 OLD = 1.0  # [s], and behind it
 BACK = 2.0  # [s], a stamp that goes back by more means that time was reset: it cannot be stale
