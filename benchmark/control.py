@@ -32,8 +32,8 @@ import robodyn_ros as rd
 from robodyn_ros.control.arm_controller import ArmController
 from robodyn_ros.control.arm_settings import ArmSettings
 from robodyn_ros.control.controller import JointState
+from robodyn_ros.control.laws.passivity import PassivityController
 from robodyn_ros.control.limits import TorqueLimits
-from robodyn_ros.control.passivity import PassivityController
 from robodyn_ros.dynamics.motion import Motion
 from robodyn_ros.trajectory.joint_move import joint_move
 

@@ -14,10 +14,10 @@ import numpy as np
 import robodyn_ros as rd
 from robodyn_ros.control.arm_controller import ArmController, Mode
 from robodyn_ros.control.arm_settings import ArmSettings
-from robodyn_ros.control.computed_torque import ComputedTorqueController
 from robodyn_ros.control.controller import Controller
+from robodyn_ros.control.laws.computed_torque import ComputedTorqueController
+from robodyn_ros.control.laws.passivity import PassivityController
 from robodyn_ros.control.limits import TorqueLimits
-from robodyn_ros.control.passivity import PassivityController
 from robodyn_ros.detection.detector import CollisionDetector, Level
 from robodyn_ros.detection.observer import MomentumObserver
 from robodyn_ros.simulation.mujoco_plant import MujocoPlant

@@ -24,7 +24,7 @@ from rich.table import Table
 from scipy.ndimage import minimum_filter1d
 
 import robodyn_ros as rd
-from robodyn_ros.control.computed_torque import ComputedTorqueController
+from robodyn_ros.control.laws.computed_torque import ComputedTorqueController
 from robodyn_ros.control.limits import TorqueLimits
 from robodyn_ros.detection.detector import CollisionDetector, Level
 from robodyn_ros.detection.observer import residual

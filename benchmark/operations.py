@@ -23,12 +23,12 @@ from robodyn_ros.codegen.customized import load_customized
 from robodyn_ros.codegen.program import Operations
 from robodyn_ros.codegen.quantities import customized
 from robodyn_ros.codegen.robot import Robot, vector
-from robodyn_ros.codegen.sweeps.forward import articulated, through_mass_matrix
+from robodyn_ros.codegen.sweeps.forward_dynamics import articulated, through_mass_matrix
 from robodyn_ros.codegen.sweeps.newton_euler import handed_down, wrenches
 from robodyn_ros.dynamics.body_columns import block_of_turns
 from robodyn_ros.dynamics.force_rate import _force_rate
-from robodyn_ros.dynamics.forward import _articulated_bodies
-from robodyn_ros.dynamics.inertia import _mass_matrix
+from robodyn_ros.dynamics.forward_dynamics import _articulated_bodies
+from robodyn_ros.dynamics.mass_matrix import _mass_matrix
 from robodyn_ros.dynamics.momentum import _momentum_terms
 from robodyn_ros.dynamics.ne_star import _ne_star_0001
 from robodyn_ros.dynamics.newton_euler import _newton_euler

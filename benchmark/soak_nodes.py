@@ -28,9 +28,9 @@ from robodyn_ros.model.load import load_robot
 from robodyn_ros.nodes.composed import connect
 from robodyn_ros.nodes.controller_node import ControllerNode
 from robodyn_ros.nodes.dynamics_node import DynamicsNode
+from robodyn_ros.nodes.local_topics import LocalSubscription
 from robodyn_ros.nodes.runtime import LATCHED, run, seconds
 from robodyn_ros.nodes.simulator_node import SimulatorNode
-from robodyn_ros.nodes.topics import Inlet
 
 DEEP = QoSProfile(depth=5000)  # by topics nothing may be missed
 ROUNDING = 1e-9
@@ -49,11 +49,17 @@ class WitnessNode(Node):
         self.witness = Witness(tau_max, fastest, period, apart=period if alone else 0.0)
         self.outlets: list = []
         self.inlets = [
-            Inlet(self, JointState, "simulator_node/external_torque", self._truth, DEEP),
-            Inlet(self, JointState, "joint_states", self._posture, DEEP),
-            Inlet(self, JointState, "dynamics_node/residual", self._residual, DEEP),
-            Inlet(self, DiagnosticStatus, "dynamics_node/collision_state", self._word, LATCHED),
-            Inlet(self, Float64MultiArray, "effort_controller/commands", self._command, DEEP),
+            LocalSubscription(
+                self, JointState, "simulator_node/external_torque", self._truth, DEEP
+            ),
+            LocalSubscription(self, JointState, "joint_states", self._posture, DEEP),
+            LocalSubscription(self, JointState, "dynamics_node/residual", self._residual, DEEP),
+            LocalSubscription(
+                self, DiagnosticStatus, "dynamics_node/collision_state", self._word, LATCHED
+            ),
+            LocalSubscription(
+                self, Float64MultiArray, "effort_controller/commands", self._command, DEEP
+            ),
         ]
         self._tally = self.create_publisher(String, "soak/tally", 10)
         self.create_timer(1.0, self._tell, clock=Clock(clock_type=ClockType.STEADY_TIME))

@@ -29,7 +29,7 @@ from robodyn_ros.dashboard.visuals import Visuals
 from robodyn_ros.detection.detector import Level
 from robodyn_ros.detection.monitor import ContactMonitor
 from robodyn_ros.detection.monitor_settings import MonitorSettings, ThresholdSettings
-from robodyn_ros.nodes.rounds import Rounds
+from robodyn_ros.nodes.demo_trajectory import Rounds
 from robodyn_ros.settings import leaves
 
 STEP = 0.002  # [s]

@@ -40,8 +40,8 @@ _HOME = {
     "dynamics.ne_star": ["ne_star", "coriolis_matrix_by_columns", "coriolis_product_by_kawasaki"],
     "dynamics.coriolis": ["coriolis_matrix", "equations_of_motion"],
     "dynamics.momentum": ["momentum_terms", "momentum_terms_by_sweeps"],
-    "dynamics.inertia": ["mass_matrix"],
-    "dynamics.forward": ["forward_dynamics"],
+    "dynamics.mass_matrix": ["mass_matrix"],
+    "dynamics.forward_dynamics": ["forward_dynamics"],
     "dynamics.external": ["external_torque"],
     "dynamics.force_rate": ["force_rate"],
     "dynamics.friction": ["friction_torque", "friction_rate"],
@@ -75,22 +75,22 @@ _HOME = {
     "trajectory.task_following": ["follow"],
     "trajectory.scaling": ["ScaledTrajectory", "fastest", "stretched"],
     "trajectory.limit_check": ["Binding", "check_limits"],
-    "trajectory.lists": ["TrajectoryPoint", "from_points", "to_points"],
+    "trajectory.trajectory_msg": ["TrajectoryPoint", "from_points", "to_points"],
     "trajectory.plot": ["plot_trajectory"],
     "control.controller": ["Controller", "JointState"],
     "control.limits": ["TorqueLimits"],
-    "control.passivity": ["PassivityController"],
-    "control.computed_torque": ["ComputedTorqueController"],
-    "control.pd_gravity": ["PdGravityController"],
-    "control.pid": ["PidController"],
-    "control.task_space": ["PoseMotion", "TaskSpaceController", "TaskSpacePid"],
+    "control.laws.passivity": ["PassivityController"],
+    "control.laws.computed_torque": ["ComputedTorqueController"],
+    "control.laws.pd_gravity": ["PdGravityController"],
+    "control.laws.pid": ["PidController"],
+    "control.laws.task_space": ["PoseMotion", "TaskSpaceController", "TaskSpacePid"],
     "control.friction": ["FrictionFeedForward", "FrictionObserver"],
     "control.arm_controller": ["ArmController", "Mode"],
     "control.arm_settings": ["ArmSettings"],
     "codegen.customized": ["load_customized"],
     "codegen.generate": ["generate"],
-    "control.adaptive": ["AdaptiveController"],
-    "control.unknowns": ["Load"],
+    "control.laws.adaptive": ["AdaptiveController"],
+    "control.adaptive_parameters": ["Load"],
     "detection.observer": ["MomentumObserver", "residual"],
     "detection.other_observers": [
         "EnergyObserver",
@@ -145,23 +145,23 @@ def __dir__() -> list[str]:
 if TYPE_CHECKING:  # the same for type checkers; a test keeps both lists alike
     from .codegen.customized import load_customized as load_customized
     from .codegen.generate import generate as generate
-    from .control.adaptive import AdaptiveController as AdaptiveController
+    from .control.adaptive_parameters import Load as Load
     from .control.arm_controller import ArmController as ArmController
     from .control.arm_controller import Mode as Mode
     from .control.arm_settings import ArmSettings as ArmSettings
-    from .control.computed_torque import ComputedTorqueController as ComputedTorqueController
     from .control.controller import Controller as Controller
     from .control.controller import JointState as JointState
     from .control.friction import FrictionFeedForward as FrictionFeedForward
     from .control.friction import FrictionObserver as FrictionObserver
+    from .control.laws.adaptive import AdaptiveController as AdaptiveController
+    from .control.laws.computed_torque import ComputedTorqueController as ComputedTorqueController
+    from .control.laws.passivity import PassivityController as PassivityController
+    from .control.laws.pd_gravity import PdGravityController as PdGravityController
+    from .control.laws.pid import PidController as PidController
+    from .control.laws.task_space import PoseMotion as PoseMotion
+    from .control.laws.task_space import TaskSpaceController as TaskSpaceController
+    from .control.laws.task_space import TaskSpacePid as TaskSpacePid
     from .control.limits import TorqueLimits as TorqueLimits
-    from .control.passivity import PassivityController as PassivityController
-    from .control.pd_gravity import PdGravityController as PdGravityController
-    from .control.pid import PidController as PidController
-    from .control.task_space import PoseMotion as PoseMotion
-    from .control.task_space import TaskSpaceController as TaskSpaceController
-    from .control.task_space import TaskSpacePid as TaskSpacePid
-    from .control.unknowns import Load as Load
     from .detection.detector import CollisionDetector as CollisionDetector
     from .detection.detector import CollisionState as CollisionState
     from .detection.detector import Level as Level
@@ -197,10 +197,9 @@ if TYPE_CHECKING:  # the same for type checkers; a test keeps both lists alike
     from .dynamics.filtered_regressor import filtered_rotor_columns as filtered_rotor_columns
     from .dynamics.filtered_regressor import low_pass as low_pass
     from .dynamics.force_rate import force_rate as force_rate
-    from .dynamics.forward import forward_dynamics as forward_dynamics
+    from .dynamics.forward_dynamics import forward_dynamics as forward_dynamics
     from .dynamics.friction import friction_rate as friction_rate
     from .dynamics.friction import friction_torque as friction_torque
-    from .dynamics.inertia import mass_matrix as mass_matrix
     from .dynamics.inverse_kinematics import InverseKinematicsError as InverseKinematicsError
     from .dynamics.inverse_kinematics import JointLimitError as JointLimitError
     from .dynamics.inverse_kinematics import OutOfReachError as OutOfReachError
@@ -212,6 +211,7 @@ if TYPE_CHECKING:  # the same for type checkers; a test keeps both lists alike
     from .dynamics.lu_meng import link_regressor as link_regressor
     from .dynamics.lu_meng import lu_meng_parameters as lu_meng_parameters
     from .dynamics.lu_meng import lu_meng_regressor as lu_meng_regressor
+    from .dynamics.mass_matrix import mass_matrix as mass_matrix
     from .dynamics.momentum import momentum_terms as momentum_terms
     from .dynamics.momentum import momentum_terms_by_sweeps as momentum_terms_by_sweeps
     from .dynamics.momentum_regressor import momentum_regressor as momentum_regressor
@@ -275,9 +275,6 @@ if TYPE_CHECKING:  # the same for type checkers; a test keeps both lists alike
     from .trajectory.joint_move import joint_move as joint_move
     from .trajectory.limit_check import Binding as Binding
     from .trajectory.limit_check import check_limits as check_limits
-    from .trajectory.lists import TrajectoryPoint as TrajectoryPoint
-    from .trajectory.lists import from_points as from_points
-    from .trajectory.lists import to_points as to_points
     from .trajectory.piecewise import PiecewisePolynomial as PiecewisePolynomial
     from .trajectory.plot import plot_trajectory as plot_trajectory
     from .trajectory.scaling import ScaledTrajectory as ScaledTrajectory
@@ -290,3 +287,6 @@ if TYPE_CHECKING:  # the same for type checkers; a test keeps both lists alike
     from .trajectory.task_space import line as line
     from .trajectory.task_space import turn as turn
     from .trajectory.trajectory import Trajectory as Trajectory
+    from .trajectory.trajectory_msg import TrajectoryPoint as TrajectoryPoint
+    from .trajectory.trajectory_msg import from_points as from_points
+    from .trajectory.trajectory_msg import to_points as to_points

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from . import __version__
-from .commands import knowing, recordings, robots, running  # noqa: F401  they are the commands
+from .commands import identification as knowing  # noqa: F401  they are the commands
 from .commands.common import app, complain, console
 from .errors import ModelWarning, RobodynError
 

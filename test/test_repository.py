@@ -14,6 +14,7 @@ LAYERS = [
     {"resources", "settings"},
     {"model"},
     {"dynamics"},
+    {"sensing"},
     {"trajectory", "control", "detection", "identification", "simulation", "codegen"},
     {"nodes", "dashboard", "recording", "tour"},
     {"commands"},
@@ -78,8 +79,8 @@ def test_imports_go_one_way(path):
 @pytest.mark.parametrize(
     ("part", "source"),
     [
-        ("model", "from robodyn_ros.dynamics.inertia import mass_matrix"),
-        ("model", "from ..dynamics import inertia"),
+        ("model", "from robodyn_ros.dynamics.mass_matrix import mass_matrix"),
+        ("model", "from ..dynamics import mass_matrix"),
         ("model", "from .. import dynamics"),
         ("dynamics", "def late():\n    import robodyn_ros.control"),
         ("dynamics", "import robodyn_ros as rd"),
@@ -101,7 +102,7 @@ def test_a_wrong_import_is_noticed(part, source):
         ("dynamics", "from ..model.robot import RobotModel\nfrom .vector import cross"),
         (
             "control",
-            "from robodyn_ros.dynamics import inertia\nfrom robodyn_ros import model",
+            "from robodyn_ros.dynamics import mass_matrix\nfrom robodyn_ros import model",
         ),
         (
             "nodes",

@@ -135,7 +135,7 @@ EXPLAINED = {
     "B101": "assert narrows a type; input is never validated by it",
 }
 EXPLAINED_AT = {
-    ("robodyn_ros/dynamics/vector.py", "B324"): "a hash that names a cache file",
+    ("robodyn_ros/dynamics/compile.py", "B324"): "a hash that names a cache file",
     ("robodyn_ros/identification/urdf_update.py", "B314"): "a text that to_urdf has just written",
 }
 

@@ -18,15 +18,15 @@ from typing import Any
 
 import numpy as np
 
+from ..dynamics.compile import EDITION
+from ..dynamics.cpython_binding import bind
 from ..dynamics.force_rate import _force_rate
-from ..dynamics.forward import _articulated_bodies, _through_mass_matrix
-from ..dynamics.inertia import _mass_matrix
+from ..dynamics.forward_dynamics import _articulated_bodies, _through_mass_matrix
+from ..dynamics.mass_matrix import _mass_matrix
 from ..dynamics.momentum import _momentum_terms
-from ..dynamics.momentum_lanes import _momentum_terms_in_lanes
-from ..dynamics.native import bind
+from ..dynamics.momentum_batch import _momentum_terms_in_lanes
 from ..dynamics.ne_star import _ne_star
 from ..dynamics.newton_euler import _gravity, _newton_euler
-from ..dynamics.vector import EDITION
 from ..errors import ResourceError
 from ..model.robot import RobotModel
 from .kernel_code import batch_code, single_code

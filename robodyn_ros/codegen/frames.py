@@ -7,8 +7,8 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from ..model import block as at
-from ..model.block import frame_with_axis_z
+from ..model import packed_model as at
+from ..model.packed_model import frame_with_axis_z
 from ..model.robot import FRICTION, RobotModel
 from .expression import Expression, Graph
 from .robot import TINY, Body, Robot, Scalar, Vector, sine_cosine, vector

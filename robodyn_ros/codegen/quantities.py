@@ -14,9 +14,9 @@ from .program import Operations, operations
 from .robot import Robot
 from .sharing import shared
 from .sweeps.force_rate import force_rate
-from .sweeps.forward import articulated, through_mass_matrix
+from .sweeps.forward_dynamics import articulated, through_mass_matrix
 from .sweeps.friction import friction_torque
-from .sweeps.inertia import mass_matrix
+from .sweeps.mass_matrix import mass_matrix
 from .sweeps.momentum import momentum_terms
 from .sweeps.ne_star import ne_star
 from .sweeps.newton_euler import gravity_torque, inverse_dynamics

@@ -8,6 +8,7 @@ import math
 
 import numpy as np
 
+from ..dynamics.compile import inline
 from ..dynamics.joints import (
     C1,
     C2,
@@ -26,7 +27,6 @@ from ..dynamics.joints import (
     S5,
     S6,
 )
-from ..dynamics.vector import inline
 
 
 @inline

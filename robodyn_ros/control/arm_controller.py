@@ -20,7 +20,7 @@ from ..dynamics.motion import Motion
 from ..dynamics.newton_euler import gravity_torque
 from ..errors import ArgumentError, RobodynError
 from ..model.robot import RobotModel
-from .arm_parts import ArmParts
+from .arm_factory import ArmParts
 from .arm_settings import ArmSettings
 from .controller import PERIOD, Array, JointState, sample
 from .reactions import Reaction

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, NoReturn, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from ..dynamics.call import per_joint, states_of
+from ..dynamics.dispatch import per_joint, states_of
 from ..dynamics.motion import Motion
 from ..errors import ArgumentError
 from ..model.robot import RobotModel

@@ -25,11 +25,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..dynamics.compile import kernel
 from ..dynamics.friction import _friction
-from ..dynamics.vector import kernel
 from ..errors import ArgumentError
-from ..model import block as at
-from ..model.block import U
+from ..model import packed_model as at
+from ..model.packed_model import U
 from ..model.robot import RobotModel
 from .controller import Array, gains_of, part, sample
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..dynamics.vector import kernel
+from ..dynamics.compile import kernel
 from ..errors import ArgumentError
-from ..model.block import U
+from ..model.packed_model import U
 from ..model.robot import RobotModel
 
 Array = npt.NDArray[np.float64]

@@ -18,13 +18,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..dynamics.inertia import mass_matrix
+from ..dynamics.compile import kernel
+from ..dynamics.mass_matrix import mass_matrix
 from ..dynamics.motion import Motion
-from ..dynamics.vector import kernel
 from ..errors import ArgumentError
-from ..model.block import U
+from ..model.packed_model import U
 from .controller import Array, Controller, gains_of, sample
-from .yielding import Push, YieldingController
+from .momentum_damping import Push, YieldingController
 
 REST_SPEED = 0.02  # [rad/s or m/s]
 REST_TIME = 0.05  # [s], slower than that for so long is rest

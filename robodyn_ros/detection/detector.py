@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..dynamics.vector import U2, kernel
+from ..dynamics.compile import U2, kernel
 from ..errors import ArgumentError
-from ..model.block import U
+from ..model.packed_model import U
 from ..model.robot import RobotModel
 from .fault import Fault
 from .thresholds import Thresholds, as_thresholds

@@ -15,8 +15,8 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from ..dynamics.vector import kernel
-from ..model.block import U
+from ..dynamics.compile import kernel
+from ..model.packed_model import U
 from ..model.robot import RobotModel
 
 Array = npt.NDArray[np.float64]

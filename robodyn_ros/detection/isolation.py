@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ..dynamics.call import checked
+from ..dynamics.dispatch import checked
 from ..model.robot import RobotModel
 from .thresholds import as_thresholds
 

@@ -16,12 +16,12 @@ import numpy.typing as npt
 from ..dynamics.kinematics import forward_kinematics
 from ..errors import ArgumentError
 from ..model.robot import RobotModel
+from ..sensing.gap_compensation import LostSamples
 from ..settings import one_or_each
 from .detector import CollisionDetector, CollisionState, Level
 from .effort_scale import EffortScale
 from .fault import Fault
 from .isolation import isolate
-from .lost_samples import LostSamples
 from .monitor_settings import MonitorSettings
 from .observer import MomentumObserver
 from .stuck_readings import StuckReadings

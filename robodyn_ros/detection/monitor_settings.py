@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..dynamics.call import per_joint
+from ..dynamics.dispatch import per_joint
 from ..model.robot import RobotModel
 from ..settings import check, group, setting
 from .thresholds import Thresholds

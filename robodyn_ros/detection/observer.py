@@ -21,14 +21,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..dynamics.call import per_joint, states_of
+from ..dynamics.compile import U1, U2, U3, index, kernel
+from ..dynamics.cpython_binding import bind
+from ..dynamics.dispatch import per_joint, states_of
 from ..dynamics.friction import friction_law, friction_torque, sharp_sign
 from ..dynamics.momentum import _momentum_terms, momentum_terms
-from ..dynamics.native import bind
-from ..dynamics.vector import U1, U2, U3, index, kernel
 from ..errors import ArgumentError
-from ..model import block as at
-from ..model.block import U, aligned_copy
+from ..model import packed_model as at
+from ..model.packed_model import U, aligned_copy
 from ..model.robot import RobotModel
 
 Array = npt.NDArray[np.float64]

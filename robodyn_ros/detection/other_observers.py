@@ -18,10 +18,10 @@ from abc import ABC, abstractmethod
 import numpy as np
 import numpy.typing as npt
 
-from ..dynamics.call import checked
+from ..dynamics.dispatch import checked
 from ..dynamics.energy import kinetic_energy, potential_energy
 from ..dynamics.friction import friction_torque
-from ..dynamics.inertia import mass_matrix
+from ..dynamics.mass_matrix import mass_matrix
 from ..dynamics.newton_euler import inverse_dynamics
 from ..errors import ArgumentError
 from ..model.robot import RobotModel

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ..dynamics.call import checked, per_joint
+from ..dynamics.dispatch import checked, per_joint
 from ..dynamics.kinematics import forward_kinematics, jacobian
 from ..errors import ArgumentError
 from ..model.robot import RobotModel

@@ -1,15 +1,14 @@
 """Bodies in the base's axes: where they are, how a joint moves them. Several sweeps begin so."""
 
-from ..model import block as at
-from ..model.block import U
+from ..model import packed_model as at
+from ..model.packed_model import U
+from .compile import index, inline
 from .joints import joint_frame, row_of, set_positions
 from .vector import (
     ZERO,
     add,
     column_z,
     cross,
-    index,
-    inline,
     load3,
     load9,
     matmul,

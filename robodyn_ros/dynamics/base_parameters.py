@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import ArgumentError
 from ..model.robot import RobotModel
-from .call import Array, ArrayLike
+from .dispatch import Array, ArrayLike
 from .regressor import PARAMETERS, regressor, rotor_columns
 
 STATES = 40  # per body that a coordinate moves: four rows for each of its ten columns

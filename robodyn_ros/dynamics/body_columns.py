@@ -16,12 +16,13 @@ body's own axes as the model gives them, so that nothing has to be mapped back.
 
 from __future__ import annotations
 
-from ..model import block as at
-from ..model.block import U, aligned_copy, frame_with_axis_z
+from ..model import packed_model as at
+from ..model.packed_model import U, aligned_copy, frame_with_axis_z
 from ..model.robot import RobotModel
 from .base_axes import R_
-from .call import Array
-from .vector import U1, accumulate9, add, cross, dot, inline, load9, matmul, matvec_t
+from .compile import U1, inline
+from .dispatch import Array
+from .vector import accumulate9, add, cross, dot, load9, matmul, matvec_t
 
 TEN = U(10)
 

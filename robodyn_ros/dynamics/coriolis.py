@@ -19,16 +19,16 @@ the variants are each other with the two velocities exchanged. For prismatic joi
 from __future__ import annotations
 
 from ..errors import ArgumentError
-from ..model import block as at
-from ..model.block import U
+from ..model import packed_model as at
+from ..model.packed_model import U
 from ..model.robot import RobotModel
 from .base_axes import axis_of, move_joint, o_, place_base, place_body
-from .call import Array, ArrayLike, bind_to, evaluate
-from .inertia import J_, along_joint, h_, shift_inertia, unit_momentum
+from .compile import U1, index, inline, kernel, samples
+from .dispatch import Array, ArrayLike, bind_to, evaluate
 from .joints import row_of, set_positions
+from .mass_matrix import J_, along_joint, h_, shift_inertia, unit_momentum
 from .ne_star import coriolis_matrix_by_columns
 from .vector import (
-    U1,
     ZERO,
     accumulate3,
     accumulate6,
@@ -39,15 +39,11 @@ from .vector import (
     congruence,
     cross,
     dot,
-    index,
-    inline,
-    kernel,
     load3,
     load6,
     load9,
     matvec,
     matvec_t,
-    samples,
     scale,
     store3,
     store6,

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..model import block as at
-from ..model.block import U
+from ..model import packed_model as at
+from ..model.packed_model import U
 from ..model.robot import RobotModel
 from .base_axes import R_, o_, place_base, place_bodies
-from .call import Array, ArrayLike, bind_to, checked, evaluate, finite
+from .compile import U1, index, kernel, samples
+from .dispatch import Array, ArrayLike, bind_to, checked, evaluate, finite
 from .momentum import momentum_terms
-from .vector import U1, add, dot, index, kernel, load3, load9, matvec, samples, scale
+from .vector import add, dot, load3, load9, matvec, scale
 
 
 @kernel("int64(float64[::1], float64[::1], float64[::1])")

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..errors import ArgumentError
 from ..model.robot import RobotModel
-from .call import Array, ArrayLike, checked
+from .dispatch import Array, ArrayLike, checked
 from .momentum_regressor import momentum_regressor
 
 

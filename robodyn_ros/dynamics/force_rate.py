@@ -11,14 +11,14 @@ joint origins instead of the centres of mass, which leaves (7), (9) without work
 
 from __future__ import annotations
 
-from ..model import block as at
-from ..model.block import U
+from ..model import packed_model as at
+from ..model.packed_model import U
 from ..model.robot import RobotModel
-from .call import Array, ArrayLike, bind_to, evaluate
+from .compile import U1, index, inline, kernel, samples
+from .dispatch import Array, ArrayLike, bind_to, evaluate
 from .friction import friction_rate, friction_torque
 from .joints import joint_frame, row_of, set_positions
 from .vector import (
-    U1,
     ZERO,
     accumulate3,
     add,
@@ -27,16 +27,12 @@ from .vector import (
     column_z,
     cross,
     cross_z,
-    index,
-    inline,
-    kernel,
     load3,
     load6,
     load9,
     matvec,
     matvec_t,
     rate_matrix,
-    samples,
     scale,
     store3,
     store9,

@@ -7,11 +7,11 @@ import math
 import numpy as np
 
 from ..errors import ArgumentError
-from ..model import block as at
-from ..model.block import U
+from ..model import packed_model as at
+from ..model.packed_model import U
 from ..model.robot import RobotModel
-from .call import Array, ArrayLike, bind_to, checked, evaluate, finite
-from .vector import U2, U3, index, inline, kernel, samples
+from .compile import U2, U3, index, inline, kernel, samples
+from .dispatch import Array, ArrayLike, bind_to, checked, evaluate, finite
 
 
 @inline

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from ..errors import ArgumentError, RobodynError
 from ..model.robot import RobotModel
-from .call import Array, ArrayLike, checked
+from .dispatch import Array, ArrayLike, checked
 from .kinematics import ORIGIN, _point, forward_kinematics, jacobian
 
 ITERATIONS, STARTS, SETTLING = 200, 10, 100

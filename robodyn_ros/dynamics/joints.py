@@ -10,8 +10,9 @@ import math
 
 import numpy as np
 
-from ..model import block as at
-from .vector import U1, add, column_z, index, inline, load3, load9, scale, turn_z
+from ..model import packed_model as at
+from .compile import U1, index, inline
+from .vector import add, column_z, load3, load9, scale, turn_z
 
 # pi/2 in three parts; the first two have so few digits that their product with k is exact.
 PI_2_HIGH = float.fromhex("0x1.921fb54400000p+0")

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError
-from ..model import block as at
-from ..model.block import U, aligned_copy
+from ..model import packed_model as at
+from ..model.packed_model import U, aligned_copy
 from ..model.robot import RobotModel
 from .base_axes import (
     R_,
@@ -20,26 +20,10 @@ from .base_axes import (
     place_body,
     unit_motion,
 )
-from .call import Array, ArrayLike, bind_to, evaluate
+from .compile import U1, U3, index, inline, kernel, samples
+from .dispatch import Array, ArrayLike, bind_to, evaluate
 from .joints import row_of, set_positions
-from .vector import (
-    U1,
-    U3,
-    ZERO,
-    add,
-    cross,
-    index,
-    inline,
-    kernel,
-    load3,
-    load9,
-    matmul,
-    matvec,
-    samples,
-    scale,
-    store3,
-    sub,
-)
+from .vector import ZERO, add, cross, load3, load9, matmul, matvec, scale, store3, sub
 
 ORIGIN = (0.0, 0.0, 0.0)
 

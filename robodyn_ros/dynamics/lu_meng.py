@@ -22,7 +22,7 @@ import numpy as np
 
 from ..errors import ArgumentError
 from ..model.robot import RobotModel
-from .call import Array, ArrayLike, checked, finite
+from .dispatch import Array, ArrayLike, checked, finite
 from .kinematics import forward_kinematics, jacobian
 from .regressor import regressor
 

@@ -18,28 +18,25 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..model import block as at
-from ..model.block import U
+from ..model import packed_model as at
+from ..model.packed_model import U
 from ..model.robot import RobotModel
-from .call import Array, ArrayLike, bind_to, checked, evaluate, finite, states_of
+from .compile import U1, index, kernel, samples
+from .dispatch import Array, ArrayLike, bind_to, checked, evaluate, finite, states_of
 from .joints import joint_frame, joint_place, set_positions
-from .momentum_lanes import LANE, _momentum_terms_in_lanes
+from .momentum_batch import LANE, _momentum_terms_in_lanes
 from .ne_star import ne_star
 from .vector import (
-    U1,
     ZERO,
     accumulate3,
     add,
     add_z,
     cross,
-    index,
-    kernel,
     load3,
     load6,
     load9,
     matvec,
     matvec_t,
-    samples,
     scale,
     store3,
     store9,

@@ -6,8 +6,8 @@ sees of the momenta m v + w x mc and J w + mc x v, `body_columns` how that becom
 
 from __future__ import annotations
 
-from ..model import block as at
-from ..model.block import U
+from ..model import packed_model as at
+from ..model.packed_model import U
 from ..model.robot import RobotModel
 from .base_axes import WORLD_END, move_joint, o_, place_base, place_body, unit_motion
 from .body_columns import (
@@ -19,21 +19,10 @@ from .body_columns import (
     own_axes,
     rates_by_place,
 )
-from .call import Array, ArrayLike, bind_to, evaluate
+from .compile import index, kernel, samples
+from .dispatch import Array, ArrayLike, bind_to, evaluate
 from .joints import row_of, set_positions
-from .vector import (
-    ZERO,
-    add,
-    cross,
-    index,
-    kernel,
-    load3,
-    matvec_t,
-    samples,
-    scale,
-    store3,
-    sub,
-)
+from .vector import ZERO, add, cross, load3, matvec_t, scale, store3, sub
 
 # Work space of a body's row: its motion, and the rate of its joint's unit motion
 w_, v_, sigma_, nu_ = (WORLD_END + U(k) for k in (0, 3, 6, 9))

@@ -12,30 +12,27 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError
-from ..model import block as at
-from ..model.block import U
+from ..model import packed_model as at
+from ..model.packed_model import U
 from ..model.robot import RobotModel
-from .call import Array, ArrayLike, bind_to, checked, evaluate, per_joint
+from .compile import U1, index, kernel, samples
+from .dispatch import Array, ArrayLike, bind_to, checked, evaluate, per_joint
 from .external import external_torque
 from .friction import friction_torque
 from .joints import joint_frame, row_of, set_positions
 from .vector import (
-    U1,
     ZERO,
     accumulate3,
     add,
     add_z,
     cross,
     cross_z,
-    index,
-    kernel,
     load3,
     load6,
     load9,
     matvec,
     matvec_t,
     rate_matrix,
-    samples,
     scale,
     store3,
     store9,

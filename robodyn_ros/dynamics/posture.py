@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..model.robot import RobotModel
-from .call import Array
+from .dispatch import Array
 from .kinematics import forward_kinematics, jacobian
 from .newton_euler import gravity_torque
 

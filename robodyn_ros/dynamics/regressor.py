@@ -14,8 +14,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import ArgumentError
-from ..model import block as at
-from ..model.block import U
+from ..model import packed_model as at
+from ..model.packed_model import U
 from ..model.robot import RobotModel
 from .base_axes import WORLD_END, axis_of, o_, place_base, place_body, unit_motion
 from .body_columns import (
@@ -27,23 +27,10 @@ from .body_columns import (
     rates_by_place,
     velocity_products,
 )
-from .call import Array, ArrayLike, bind_to, checked, evaluate
+from .compile import index, inline, kernel, samples
+from .dispatch import Array, ArrayLike, bind_to, checked, evaluate
 from .joints import row_of, set_positions
-from .vector import (
-    ZERO,
-    add,
-    cross,
-    index,
-    inline,
-    kernel,
-    load3,
-    matvec,
-    matvec_t,
-    samples,
-    scale,
-    store3,
-    sub,
-)
+from .vector import ZERO, add, cross, load3, matvec, matvec_t, scale, store3, sub
 
 PARAMETERS = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")
 

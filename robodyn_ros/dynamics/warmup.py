@@ -8,10 +8,10 @@ from ..model.robot import RobotModel
 from .coriolis import equations_of_motion
 from .energy import potential_energy
 from .force_rate import force_rate
-from .forward import forward_dynamics
+from .forward_dynamics import forward_dynamics
 from .friction import friction_torque
-from .inertia import mass_matrix
 from .kinematics import forward_kinematics, jacobian, jacobian_rate_product
+from .mass_matrix import mass_matrix
 from .momentum import momentum_terms
 from .momentum_regressor import momentum_regressor
 from .ne_star import ne_star

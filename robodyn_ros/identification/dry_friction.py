@@ -15,7 +15,7 @@ import math
 
 import numpy as np
 
-from ..dynamics.vector import kernel
+from ..dynamics.compile import kernel
 from .log import Array
 
 AT_REST = 1e-3  # [rad/s or m/s]: below it a filtered velocity is noise

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from scipy.optimize import minimize
 
 from ..dynamics.base_parameters import BaseParameters, base_parameters
-from ..dynamics.call import per_joint
+from ..dynamics.dispatch import per_joint
 from ..dynamics.kinematics import forward_kinematics
 from ..dynamics.motion import Motion
 from ..dynamics.regressor import regressor, rotor_columns

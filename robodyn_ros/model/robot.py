@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import ArgumentError, ModelError
-from .block import frame_block, pack
+from .packed_model import frame_block, pack
 from .rigid_body import RigidBody, as_inertia, as_numbers, as_vector
 
 Array = npt.NDArray[np.float64]

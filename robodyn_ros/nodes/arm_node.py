@@ -15,10 +15,10 @@ from std_msgs.msg import String
 
 from ..errors import ModelWarning, RobodynError
 from ..model.robot import RobotModel
+from .local_topics import LocalPublisher, LocalSubscription
 from .node_settings import RobotSettings
 from .parameters import Parameters
 from .runtime import LATCHED, STATE_IN, seconds
-from .topics import Inlet, Outlet
 
 LOOK = 0.05  # [s] between two looks at who listens
 
@@ -34,8 +34,8 @@ class ArmNode(Node):
         self.robot: RobotModel | None = None
         self._said: dict[str, float] = {}
         self._warned = ""  # the last warning since /diagnostics were published
-        self.outlets: list[Outlet] = []
-        self.inlets: list[Inlet] = []
+        self.outlets: list[LocalPublisher] = []
+        self.inlets: list[LocalSubscription] = []
         self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
         # On wall time: they go on when simulated time stands still
         self._wall = Clock(clock_type=ClockType.STEADY_TIME)
@@ -69,14 +69,14 @@ class ArmNode(Node):
         """A signal came: end as soon as the robot is safe."""
         self.stopped = True
 
-    def outlet(self, kind: Any, topic: str, qos: Any) -> Outlet:
+    def outlet(self, kind: Any, topic: str, qos: Any) -> LocalPublisher:
         """A topic that this node publishes."""
-        self.outlets.append(Outlet(self, kind, topic, qos))
+        self.outlets.append(LocalPublisher(self, kind, topic, qos))
         return self.outlets[-1]
 
     def listen(self, kind: Any, topic: str, callback: Any, qos: Any) -> None:
         """A topic that this node hears."""
-        self.inlets.append(Inlet(self, kind, topic, callback, qos))
+        self.inlets.append(LocalSubscription(self, kind, topic, callback, qos))
 
     def now(self) -> float:
         """[s], of the node's clock, simulated or not."""

@@ -12,15 +12,15 @@ from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory
 
 from ..control.arm_controller import ENDING, ArmController, Mode
-from ..control.arm_parts import ArmParts
+from ..control.arm_factory import ArmParts
 from ..detection.fault import Fault
 from ..errors import ArgumentError, RobodynError
 from ..model.robot import RobotModel
-from ..trajectory.lists import from_points
+from ..trajectory.trajectory_msg import from_points
+from .command_conflict import Rivals
+from .demo_trajectory import Rounds
 from .intake import Sample
 from .node_settings import ControllerSettings
-from .rivals import Rivals
-from .rounds import Rounds
 from .runtime import LATCHED, STATE_OUT, EffortMessage, JointStateMessage, run
 from .state_node import StateNode
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ..dynamics.inertia import mass_matrix
 from ..dynamics.kinematics import jacobian
+from ..dynamics.mass_matrix import mass_matrix
 from ..dynamics.newton_euler import gravity_torque
 from ..dynamics.posture import ready, stretched_out
 from ..model.load import BUILT_IN

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..detection.plausible import LEAP, TURN, Plausibility
 from ..model.robot import RobotModel
+from ..sensing.validator import LEAP, TURN, Plausibility
 
 # [s], by how far a stamp may be ahead of the clock: until that has caught up, right ones come
 # before the last one and are dropped, and all has to be well again within 1 s

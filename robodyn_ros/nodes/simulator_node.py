@@ -19,11 +19,11 @@ from ..model.robot import RobotModel
 from ..simulation.plant import PlantState
 from .arm_node import ArmNode
 from .intake import torques_of
+from .loop_statistics import Pace
 from .node_settings import SimulatorSettings
-from .pace import Pace
 from .parameters import declare_table
 from .runtime import STATE_IN, STATE_OUT, JointStateMessage, run, set_stamp
-from .scene import BRAKE_RATE, ObstacleSettings, PushSettings, make_plant
+from .simulation_setup import BRAKE_RATE, ObstacleSettings, PushSettings, make_plant
 
 FIRST = 1.0  # [s], the first simulated time: a stamp of 0 means that there is none
 BATCH = 10  # steps of a free run before others have their turn: as many as queues hold

@@ -10,7 +10,7 @@ from sensor_msgs.msg import JointState
 from ..model.robot import RobotModel
 from .arm_node import ArmNode
 from .intake import Intake, Sample
-from .pace import Pace
+from .loop_statistics import Pace
 from .runtime import STATE_IN
 
 LOOK = 0.005  # [s] of wall time between two looks whether joint states still come

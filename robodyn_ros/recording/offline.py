@@ -23,13 +23,13 @@ from ..detection.detector import (
     Level,
     _follow,
 )
-from ..detection.lost_samples import fill_all, without_doubt
 from ..detection.monitor import ContactMonitor
 from ..detection.monitor_settings import MonitorSettings
 from ..detection.observer import residual
-from ..dynamics.vector import U1, U2, kernel
-from ..model.block import U
+from ..dynamics.compile import U1, U2, kernel
+from ..model.packed_model import U
 from ..model.robot import RobotModel
+from ..sensing.gap_compensation import fill_all, without_doubt
 from ..settings import one_or_each
 
 Array = npt.NDArray[np.float64]

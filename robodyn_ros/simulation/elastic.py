@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from ..dynamics.inertia import mass_matrix
+from ..dynamics.mass_matrix import mass_matrix
 from ..dynamics.newton_euler import gravity_torque
 from ..errors import ArgumentError
 from ..model.robot import RobotModel

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from ..dynamics.inertia import mass_matrix
+from ..dynamics.mass_matrix import mass_matrix
 from ..errors import ArgumentError, RobodynError
-from ..model.block import aligned_copy
+from ..model.packed_model import aligned_copy
 from ..model.robot import RobotModel
 from .obstacles import Obstacle, Plane, Probe, Sphere
 from .plant import Array, Plant

@@ -21,28 +21,12 @@ from __future__ import annotations
 import math
 
 from ..dynamics.base_axes import R_, o_, place_base, place_bodies
-from ..dynamics.forward import _articulated_bodies, _through_mass_matrix
+from ..dynamics.compile import U1, U2, U3, index, inline, kernel
+from ..dynamics.forward_dynamics import _articulated_bodies, _through_mass_matrix
 from ..dynamics.friction import friction_law
-from ..dynamics.vector import (
-    U1,
-    U2,
-    U3,
-    ZERO,
-    add,
-    column_z,
-    cross,
-    dot,
-    index,
-    inline,
-    kernel,
-    load3,
-    load9,
-    matvec,
-    scale,
-    sub,
-)
-from ..model import block as at
-from ..model.block import U
+from ..dynamics.vector import ZERO, add, column_z, cross, dot, load3, load9, matvec, scale, sub
+from ..model import packed_model as at
+from ..model.packed_model import U
 
 LOAD, PROBE, OBSTACLE, DRIVE = U(10), U(5), U(9), U(14)
 VISCOUS, COULOMB, STICTION, FADING = (U(k) for k in range(4))

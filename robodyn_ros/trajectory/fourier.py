@@ -10,8 +10,8 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from ..dynamics.compile import kernel
 from ..dynamics.motion import Motion
-from ..dynamics.vector import kernel
 from ..errors import ArgumentError
 from .trajectory import Array, Trajectory, names_of, positive, postures
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..dynamics.compile import inline, kernel
 from ..dynamics.motion import Motion
-from ..dynamics.vector import inline, kernel
 from ..errors import ArgumentError
 from .trajectory import Array, Trajectory, times_of
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ..dynamics.call import per_joint
+from ..dynamics.dispatch import per_joint
 from ..errors import ArgumentError
 from ..model.robot import RobotModel
 from .limit_check import Binding, Limits, bindings, check_joints, limits_of

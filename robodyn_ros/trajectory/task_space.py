@@ -15,10 +15,10 @@ import numpy.typing as npt
 from ..dynamics.inverse_kinematics import pose_of
 from ..errors import ArgumentError
 from ..model.rigid_body import as_numbers, as_vector
+from .cartesian_paths import AxisWay, EulerWay, Way, axis_angle, check_axis_frame, euler_change
 from .joint_move import JointMove
 from .profiles import fastest_profile
 from .trajectory import Array, MotionLimits, positive
-from .ways import AxisWay, EulerWay, Way, axis_angle, check_axis_frame, euler_change
 
 
 class TaskMotion(NamedTuple):

@@ -12,7 +12,7 @@ from robodyn_ros.codegen import customized
 from robodyn_ros.codegen.customized import BATCHES, load_customized
 from robodyn_ros.codegen.quantities import QUANTITIES
 from robodyn_ros.codegen.sines import set_sines
-from robodyn_ros.dynamics.vector import OPTIONS
+from robodyn_ros.dynamics.compile import OPTIONS
 
 
 @pytest.fixture(scope="module")

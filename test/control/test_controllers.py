@@ -7,13 +7,13 @@ import pytest
 from control_cases import wave
 
 import robodyn_ros as rd
-from robodyn_ros.control.computed_torque import ComputedTorqueController
 from robodyn_ros.control.controller import JointState
 from robodyn_ros.control.friction import FrictionFeedForward, FrictionObserver
-from robodyn_ros.control.passivity import PassivityController
-from robodyn_ros.control.pd_gravity import PdGravityController
-from robodyn_ros.control.pid import PidController
-from robodyn_ros.control.task_space import PoseMotion, TaskSpaceController, TaskSpacePid
+from robodyn_ros.control.laws.computed_torque import ComputedTorqueController
+from robodyn_ros.control.laws.passivity import PassivityController
+from robodyn_ros.control.laws.pd_gravity import PdGravityController
+from robodyn_ros.control.laws.pid import PidController
+from robodyn_ros.control.laws.task_space import PoseMotion, TaskSpaceController, TaskSpacePid
 
 MODEL = rd.robots.kuka_lwr4()
 LINK = MODEL.link_names[-1]

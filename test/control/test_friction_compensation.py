@@ -6,12 +6,12 @@ from control_cases import follow, wave
 from oracle import close
 
 import robodyn_ros as rd
-from robodyn_ros.control.computed_torque import ComputedTorqueController
 from robodyn_ros.control.controller import JointState
 from robodyn_ros.control.friction import FrictionFeedForward, FrictionObserver
+from robodyn_ros.control.laws.computed_torque import ComputedTorqueController
+from robodyn_ros.control.laws.passivity import PassivityController
+from robodyn_ros.control.laws.task_space import PoseMotion, TaskSpaceController
 from robodyn_ros.control.limits import TorqueLimits
-from robodyn_ros.control.passivity import PassivityController
-from robodyn_ros.control.task_space import PoseMotion, TaskSpaceController
 from robodyn_ros.dynamics.motion import Motion
 from robodyn_ros.simulation.elastic import ElasticJointPlant
 from robodyn_ros.simulation.rigid import RigidPlant

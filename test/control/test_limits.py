@@ -5,10 +5,10 @@ import pytest
 from control_cases import wave
 
 import robodyn_ros as rd
-from robodyn_ros.control.computed_torque import ComputedTorqueController
 from robodyn_ros.control.controller import JointState
+from robodyn_ros.control.laws.computed_torque import ComputedTorqueController
+from robodyn_ros.control.laws.passivity import PassivityController
 from robodyn_ros.control.limits import Limiter, TorqueLimits
-from robodyn_ros.control.passivity import PassivityController
 from robodyn_ros.dynamics.motion import Motion
 
 DT = 1e-3

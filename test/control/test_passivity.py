@@ -7,8 +7,8 @@ from oracle import Pinocchio, close, random_tree
 
 import robodyn_ros as rd
 from robodyn_ros.control.controller import JointState
+from robodyn_ros.control.laws.passivity import PassivityController
 from robodyn_ros.control.limits import TorqueLimits
-from robodyn_ros.control.passivity import PassivityController
 from robodyn_ros.dynamics.motion import Motion
 
 FREE = TorqueLimits(np.inf)

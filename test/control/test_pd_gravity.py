@@ -7,8 +7,8 @@ from oracle import Pinocchio, close
 
 import robodyn_ros as rd
 from robodyn_ros.control.controller import JointState
+from robodyn_ros.control.laws.pd_gravity import PdGravityController
 from robodyn_ros.control.limits import TorqueLimits
-from robodyn_ros.control.pd_gravity import PdGravityController
 from robodyn_ros.dynamics.motion import Motion
 
 FREE = TorqueLimits(np.inf)

@@ -6,10 +6,10 @@ from control_cases import exact_plant
 
 import robodyn_ros as rd
 from robodyn_ros.control.controller import JointState
+from robodyn_ros.control.laws.passivity import PassivityController
 from robodyn_ros.control.limits import TorqueLimits
-from robodyn_ros.control.passivity import PassivityController
+from robodyn_ros.control.momentum_damping import Push, YieldingController
 from robodyn_ros.control.reactions import Admittance, Float, Reflex, Stop
-from robodyn_ros.control.yielding import Push, YieldingController
 
 LWR = rd.robots.lwr_iii()
 KUKA = rd.robots.kuka_lwr4()

@@ -8,8 +8,8 @@ from oracle import close
 
 import robodyn_ros as rd
 from robodyn_ros.control.controller import JointState
+from robodyn_ros.control.laws.task_space import PoseMotion, TaskSpaceController, TaskSpacePid
 from robodyn_ros.control.limits import TorqueLimits
-from robodyn_ros.control.task_space import PoseMotion, TaskSpaceController, TaskSpacePid
 from robodyn_ros.simulation.rigid import RigidPlant
 
 FREE = TorqueLimits(np.inf)

@@ -8,8 +8,8 @@ from ros_harness import bench
 
 from robodyn_ros.dashboard.feed import Feed
 from robodyn_ros.nodes.controller_node import ControllerNode
+from robodyn_ros.nodes.dashboard_bridge import LiveArm
 from robodyn_ros.nodes.dynamics_node import DynamicsNode
-from robodyn_ros.nodes.live_arm import LiveArm
 from robodyn_ros.nodes.simulator_node import SimulatorNode
 from robodyn_ros.resources import share_path
 

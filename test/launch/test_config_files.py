@@ -9,7 +9,7 @@ from ros_harness import bench
 from robodyn_ros.model.load import load_robot
 from robodyn_ros.nodes.controller_node import ControllerNode, ControllerSettings
 from robodyn_ros.nodes.dynamics_node import DynamicsNode, DynamicsSettings
-from robodyn_ros.nodes.scene import PushSettings
+from robodyn_ros.nodes.simulation_setup import PushSettings
 from robodyn_ros.nodes.simulator_node import SimulatorNode, SimulatorSettings
 from robodyn_ros.resources import share_path
 from robodyn_ros.settings import leaves

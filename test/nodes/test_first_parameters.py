@@ -23,7 +23,7 @@ from robodyn_ros.nodes.first_parameters import (
     robot_settings,
 )
 from robodyn_ros.nodes.runtime import LATCHED
-from robodyn_ros.nodes.scene import PushSettings
+from robodyn_ros.nodes.simulation_setup import PushSettings
 from robodyn_ros.nodes.simulator_node import SimulatorNode
 from robodyn_ros.settings import changed
 

@@ -13,7 +13,7 @@ from std_msgs.msg import Float64MultiArray  # isort: skip
 from std_srvs.srv import Trigger  # isort: skip
 
 from robodyn_ros.nodes.runtime import STATE_IN, seconds  # isort: skip
-from robodyn_ros.nodes.scene import BRAKE_RATE  # isort: skip
+from robodyn_ros.nodes.simulation_setup import BRAKE_RATE  # isort: skip
 from robodyn_ros.nodes.simulator_node import HANDOVER, SimulatorNode  # isort: skip
 
 MODEL = rd.robots.planar_2r()

@@ -14,10 +14,10 @@ from robodyn_ros.dynamics.inverse_kinematics import (
     SingularityError,
     Tip,
 )
+from robodyn_ros.trajectory.cartesian_paths import axis_angle, euler_angles, rotations
 from robodyn_ros.trajectory.joint_move import joint_move
 from robodyn_ros.trajectory.task_following import follow
 from robodyn_ros.trajectory.task_space import line, turn
-from robodyn_ros.trajectory.ways import axis_angle, euler_angles, rotations
 
 PROFILES = ("cubic", "quintic", "septic", "bang_bang", "trapezoid", "smooth_trapezoid")
 LIMITS = {"v_max": 0.3, "a_max": 1.0, "w_max": 1.0, "alpha_max": 3.0}

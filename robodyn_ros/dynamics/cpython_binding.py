@@ -33,7 +33,7 @@ from numba import types as nb
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from .vector import COMPILE, EDITION, inline
+from .compile import COMPILE, EDITION, inline
 
 # What a bound function knows, as whole numbers. First the frame that its kernel reads …
 BLOCK, N, IN, OUT, SIZE = 0, 1, 2, 6, 9

@@ -5,9 +5,9 @@ import pytest
 
 import robodyn_ros as rd
 from robodyn_ros.detection.detector import Level
-from robodyn_ros.detection.lost_samples import LostSamples, without_doubt
 from robodyn_ros.detection.monitor import ContactMonitor
 from robodyn_ros.detection.monitor_settings import MonitorSettings, ThresholdSettings
+from robodyn_ros.sensing.gap_compensation import LostSamples, without_doubt
 
 MODEL = rd.robots.lwr_iii()
 START = np.array([0.0, -0.6, 0.3, 1.2, 0.4, -0.7, 0.5])

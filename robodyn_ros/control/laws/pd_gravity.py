@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..dynamics.energy import kinetic_energy
-from ..dynamics.newton_euler import _gravity
-from ..dynamics.vector import kernel
-from ..errors import ArgumentError
-from ..model.block import U
-from ..model.robot import RobotModel
-from .controller import Controller, gains_of
+from ...dynamics.compile import kernel
+from ...dynamics.energy import kinetic_energy
+from ...dynamics.newton_euler import _gravity
+from ...errors import ArgumentError
+from ...model.packed_model import U
+from ...model.robot import RobotModel
+from ..controller import Controller, gains_of
 
 POSTURES = ("measured", "desired")
 

@@ -6,19 +6,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..dynamics.call import per_joint
-from ..dynamics.inertia import mass_matrix
+from ..dynamics.dispatch import per_joint
+from ..dynamics.mass_matrix import mass_matrix
 from ..model.robot import RobotModel
 from .arm_settings import ArmSettings
-from .computed_torque import ComputedTorqueController
 from .controller import Controller
 from .friction import FrictionFeedForward
+from .laws.computed_torque import ComputedTorqueController
+from .laws.passivity import PassivityController
+from .laws.pd_gravity import PdGravityController
+from .laws.pid import PidController
 from .limits import Limiter, TorqueLimits
-from .passivity import PassivityController
-from .pd_gravity import PdGravityController
-from .pid import PidController
+from .momentum_damping import YieldingController
 from .reactions import Admittance, Float, Reaction, Reflex, Stop
-from .yielding import YieldingController
 
 
 class ArmParts(NamedTuple):

@@ -8,14 +8,14 @@ below, is a column of M.
 
 from __future__ import annotations
 
-from ..model import block as at
-from ..model.block import U
+from ..model import packed_model as at
+from ..model.packed_model import U
 from ..model.robot import RobotModel
 from .base_axes import WORLD_END, axis_of, o_, place_base, place_body
-from .call import Array, ArrayLike, bind_to, evaluate
+from .compile import U1, index, inline, kernel, samples
+from .dispatch import Array, ArrayLike, bind_to, evaluate
 from .joints import row_of, set_positions
 from .vector import (
-    U1,
     accumulate3,
     accumulate6,
     add,
@@ -23,13 +23,9 @@ from .vector import (
     congruence,
     cross,
     dot,
-    index,
-    inline,
-    kernel,
     load3,
     load6,
     matvec,
-    samples,
     scale,
     store3,
     store6,

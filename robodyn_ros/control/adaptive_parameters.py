@@ -30,7 +30,7 @@ from ..errors import ArgumentError
 from ..model.inertial import bodies_of, parameters_of, pseudo_inertia
 from ..model.rigid_body import as_vector
 from ..model.robot import RobotModel
-from .physical import PossibleBodies, nearest_load
+from .physical_consistency import PossibleBodies, nearest_load
 
 Array = npt.NDArray[np.float64]
 Bounds = Mapping[str, tuple[float, float]]

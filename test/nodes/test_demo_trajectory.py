@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import robodyn_ros as rd
-from robodyn_ros.nodes.rounds import Rounds
+from robodyn_ros.nodes.demo_trajectory import Rounds
 
 LWR = rd.robots.lwr_iii()
 

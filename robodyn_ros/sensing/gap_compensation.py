@@ -13,8 +13,8 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from ..dynamics.vector import U1, kernel
-from ..model.block import U
+from ..dynamics.compile import U1, kernel
+from ..model.packed_model import U
 
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.int64]

@@ -32,15 +32,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..dynamics.inertia import mass_matrix
-from ..dynamics.ne_star import ne_star
-from ..dynamics.newton_euler import inverse_dynamics
-from ..dynamics.regressor import regressor, slotine_li_regressor
-from ..errors import ArgumentError
-from ..model.robot import RobotModel
-from .controller import Array, Controller, gains_of
-from .friction import WIDTH
-from .unknowns import Bounds, Load, Unknowns
+from ...dynamics.mass_matrix import mass_matrix
+from ...dynamics.ne_star import ne_star
+from ...dynamics.newton_euler import inverse_dynamics
+from ...dynamics.regressor import regressor, slotine_li_regressor
+from ...errors import ArgumentError
+from ...model.robot import RobotModel
+from ..adaptive_parameters import Bounds, Load, Unknowns
+from ..controller import Array, Controller, gains_of
+from ..friction import WIDTH
 
 LAWS = ("slotine_li", "lu_meng", "craig")
 

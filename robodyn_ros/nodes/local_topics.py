@@ -9,7 +9,7 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 
 
-class Outlet:
+class LocalPublisher:
     """A publisher that says nothing while nobody listens, and calls who is in the same process."""
 
     def __init__(self, node: Node, kind: Any, topic: str, qos: QoSProfile) -> None:
@@ -43,7 +43,7 @@ class Outlet:
         self.heard = self.latched or self.publisher.get_subscription_count() > 0
 
 
-class Inlet:
+class LocalSubscription:
     """A subscription, or a place in the list of an outlet nearby."""
 
     def __init__(
@@ -52,7 +52,7 @@ class Inlet:
         self.node, self.callback = node, callback
         self.subscription = node.create_subscription(kind, topic, callback, qos)
 
-    def plug_into(self, outlet: Outlet) -> bool:
+    def plug_into(self, outlet: LocalPublisher) -> bool:
         """Be called by an outlet of the same topic; the subscription is not needed then."""
         if self.subscription is None:
             return False

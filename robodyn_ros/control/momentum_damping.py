@@ -22,10 +22,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ..dynamics.compile import kernel
 from ..dynamics.momentum import _momentum_terms
-from ..dynamics.vector import kernel
 from ..errors import ArgumentError
-from ..model.block import U
+from ..model.packed_model import U
 from ..model.robot import RobotModel
 from .controller import Array, Controller, gains_of, part, sample
 

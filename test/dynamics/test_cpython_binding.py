@@ -9,7 +9,7 @@ from dynamics_cases import as_tuple
 from oracle import random_state, random_tree
 
 import robodyn_ros as rd
-from robodyn_ros.dynamics import native
+from robodyn_ros.dynamics import cpython_binding as native
 
 # One function for each number of inputs and outputs
 BOUND = {

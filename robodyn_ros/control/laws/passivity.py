@@ -23,13 +23,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..dynamics.inertia import mass_matrix
-from ..dynamics.momentum import momentum_terms
-from ..dynamics.ne_star import _ne_star_0001
-from ..dynamics.vector import kernel
-from ..model.block import U
-from ..model.robot import RobotModel
-from .controller import Controller, gains_of
+from ...dynamics.compile import kernel
+from ...dynamics.mass_matrix import mass_matrix
+from ...dynamics.momentum import momentum_terms
+from ...dynamics.ne_star import _ne_star_0001
+from ...model.packed_model import U
+from ...model.robot import RobotModel
+from ..controller import Controller, gains_of
 
 # Rows of the law's own array, n numbers each
 KP, KD, RATE, QD_R, QDD_R = U(0), U(1), U(2), U(3), U(4)

@@ -9,27 +9,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..model import block as at
-from ..model.block import U
+from ..model import packed_model as at
+from ..model.packed_model import U
+from .compile import U1, U2, U3, U6, index, inline, kernel, samples
 from .joints import set_sines
 from .vector import (
-    U1,
-    U2,
-    U3,
-    U6,
     add,
     add_z,
     column_z,
     cross,
-    index,
-    inline,
-    kernel,
     load3,
     load6,
     load9,
     matvec,
     matvec_t,
-    samples,
     scale,
     symvec,
     turn_z,

@@ -9,8 +9,8 @@ from typing import Any
 from rclpy.node import Node
 from std_msgs.msg import Float64MultiArray
 
+from .local_topics import LocalPublisher
 from .runtime import STATE_IN
-from .topics import Outlet
 
 KEPT = 64  # own commands that may still be on their way back
 
@@ -23,7 +23,7 @@ class Rivals:
     found: is called with the names of the others.
     """
 
-    def __init__(self, node: Node, outlet: Outlet, found: Callable[[str], None]) -> None:
+    def __init__(self, node: Node, outlet: LocalPublisher, found: Callable[[str], None]) -> None:
         self._node, self._found = node, found
         self._topic = outlet.publisher.topic_name
         self._own: deque[bytes] = deque(maxlen=KEPT)

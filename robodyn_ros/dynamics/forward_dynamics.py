@@ -12,18 +12,18 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError
-from ..model import block as at
-from ..model.block import U
+from ..model import packed_model as at
+from ..model.packed_model import U
 from ..model.robot import RobotModel
 from .base_axes import R_, WORLD_END, o_, place_base, place_body
-from .call import Array, ArrayLike, bind_to, evaluate, states_of
+from .compile import U1, index, inline, kernel, samples
+from .dispatch import Array, ArrayLike, bind_to, evaluate, states_of
 from .external import external_torque
 from .friction import friction_torque
-from .inertia import _mass_matrix
 from .joints import row_of, set_positions
+from .mass_matrix import _mass_matrix
 from .newton_euler import _newton_euler
 from .vector import (
-    U1,
     ZERO,
     accumulate3,
     accumulate6,
@@ -33,15 +33,11 @@ from .vector import (
     congruence,
     cross,
     dot,
-    index,
-    inline,
-    kernel,
     load3,
     load6,
     load9,
     matvec,
     matvec_t,
-    samples,
     scale,
     store3,
     store6,

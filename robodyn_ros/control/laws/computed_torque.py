@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..dynamics.newton_euler import _newton_euler
-from ..dynamics.vector import kernel
-from ..errors import ArgumentError
-from ..model.block import U
-from ..model.robot import RobotModel
-from .controller import Controller, gains_of
+from ...dynamics.compile import kernel
+from ...dynamics.newton_euler import _newton_euler
+from ...errors import ArgumentError
+from ...model.packed_model import U
+from ...model.robot import RobotModel
+from ..controller import Controller, gains_of
 
 TRACKING, POSITION, PREDICTIVE = 0, 1, 2
 MODES = {"tracking": TRACKING, "position": POSITION, "predictive": PREDICTIVE}

@@ -25,11 +25,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..dynamics.kinematics import _point, jacobian
-from ..errors import ArgumentError
-from ..model.block import aligned_copy
-from ..model.robot import RobotModel
-from .controller import Array, Controller, gains_of, part, sample
+from ...dynamics.kinematics import _point, jacobian
+from ...errors import ArgumentError
+from ...model.packed_model import aligned_copy
+from ...model.robot import RobotModel
+from ..controller import Array, Controller, gains_of, part, sample
 from .task_kernels import (
     DAMPING,
     INTEGRAL,

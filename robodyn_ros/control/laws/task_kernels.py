@@ -17,10 +17,11 @@ import math
 
 import numpy as np
 
-from ..dynamics.kinematics import _acceleration_bias, _jacobian, _pose
-from ..dynamics.newton_euler import _gravity, _newton_euler
-from ..dynamics.vector import inline, kernel, matmul
-from ..model.block import U
+from ...dynamics.compile import inline, kernel
+from ...dynamics.kinematics import _acceleration_bias, _jacobian, _pose
+from ...dynamics.newton_euler import _gravity, _newton_euler
+from ...dynamics.vector import matmul
+from ...model.packed_model import U
 
 NOT_A_TURN = 1e-3  # how far from 1 the quaternion of a turn may be
 

@@ -53,7 +53,7 @@ def view(
 ) -> None:
     """The live page of a running arm, for a browser on this machine."""
     with ros_at_hand():
-        from ..nodes.live_arm import live_arm
+        from ..nodes.dashboard_bridge import live_arm
     with dashboard_at_hand():
         from ..dashboard.page import RATE, open_page
     with contextlib.suppress(KeyboardInterrupt), live_arm(namespace, read_only) as arm:

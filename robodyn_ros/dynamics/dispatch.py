@@ -20,11 +20,11 @@ import numpy.typing as npt
 from numba import njit
 
 from ..errors import ArgumentError
-from ..model import block as at
-from ..model.block import aligned_copy
+from ..model import packed_model as at
+from ..model.packed_model import aligned_copy
 from ..model.robot import RobotModel
-from .native import bind
-from .vector import COMPILE, EDITION
+from .compile import COMPILE, EDITION
+from .cpython_binding import bind
 
 Array = npt.NDArray[np.float64]
 ArrayLike = npt.ArrayLike

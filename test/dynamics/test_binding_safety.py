@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from oracle import random_state, random_tree
 
-from robodyn_ros.dynamics import native
+from robodyn_ros.dynamics import cpython_binding as native
 from robodyn_ros.dynamics.coriolis import _equations_of_motion
 from robodyn_ros.dynamics.energy import _potential_energy
 from robodyn_ros.dynamics.force_rate import _force_rate
-from robodyn_ros.dynamics.forward import _articulated_bodies
-from robodyn_ros.dynamics.inertia import _mass_matrix
+from robodyn_ros.dynamics.forward_dynamics import _articulated_bodies
+from robodyn_ros.dynamics.mass_matrix import _mass_matrix
 from robodyn_ros.dynamics.momentum import _momentum_terms
 from robodyn_ros.dynamics.ne_star import _ne_star_0001
 from robodyn_ros.dynamics.newton_euler import _gravity, _newton_euler

@@ -9,7 +9,7 @@ import pytest
 
 from robodyn_ros.errors import ArgumentError
 from robodyn_ros.trajectory.joint_move import joint_move
-from robodyn_ros.trajectory.lists import TrajectoryPoint, from_points, to_points
+from robodyn_ros.trajectory.trajectory_msg import TrajectoryPoint, from_points, to_points
 
 NAMES = ("hip", "knee", "foot")
 

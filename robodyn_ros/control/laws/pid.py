@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..dynamics.call import per_joint
-from ..dynamics.inertia import mass_matrix
-from ..dynamics.vector import kernel
-from ..errors import ArgumentError
-from ..model.block import U
-from ..model.robot import RobotModel
-from .controller import Array, Controller, gains_of
+from ...dynamics.compile import kernel
+from ...dynamics.dispatch import per_joint
+from ...dynamics.mass_matrix import mass_matrix
+from ...errors import ArgumentError
+from ...model.packed_model import U
+from ...model.robot import RobotModel
+from ..controller import Array, Controller, gains_of
 
 POSTURES, STEPS, ROUNDS = 500, 33, 8  # of the search for the largest inertias
 

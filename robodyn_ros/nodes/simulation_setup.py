@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ..control.laws.passivity import PassivityController
 from ..control.limits import TorqueLimits
-from ..control.passivity import PassivityController
 from ..control.reactions import Stop
 from ..errors import ArgumentError
 from ..model.robot import RobotModel

@@ -12,7 +12,7 @@ import numpy as np
 from ..angular import turns
 from ..expression import Expression
 from ..robot import ZERO, Body, Robot, Scalar, Vector, cross, vector
-from .inertia import matrix
+from .mass_matrix import matrix
 from .newton_euler import euler, rate_matrix, torques
 
 
