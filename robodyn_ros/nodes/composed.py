@@ -6,6 +6,7 @@ What they say to each other goes by plain calls; everybody else hears it on the 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from rclpy.clock import Clock, ClockType
 
@@ -27,11 +28,13 @@ def connect(nodes: Sequence[ArmNode]) -> None:
             for outlet in outlets:
                 inlet.plug_into(outlet)
     if not all(node.robot for node in nodes):
-        again = nodes[0].create_timer(
-            0.1,
-            lambda: (again.cancel(), connect(nodes)),
-            clock=Clock(clock_type=ClockType.STEADY_TIME),
-        )
+
+        def once_more() -> None:
+            again.cancel()
+            connect(nodes)
+
+        wall = Clock(clock_type=ClockType.STEADY_TIME)
+        again: Any = nodes[0].create_timer(0.1, once_more, clock=wall)
 
 
 def main(args: list[str] | None = None) -> int:

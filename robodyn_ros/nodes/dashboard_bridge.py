@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import rclpy
@@ -49,6 +49,31 @@ PATIENCE = 3.0  # [s] for an answer
 LOOK = 1.0  # [s] between two looks whether a node has come or gone
 
 Answer = Callable[[bool, str], None]
+Array = np.ndarray
+
+
+class Feed(Protocol):
+    """Receiver of the messages: `dashboard.feed.Feed`."""
+
+    mode: str
+
+    def take_state(self, t: float, names: Sequence[str], q: Array, tau: Array) -> None: ...
+
+    def take_reference(self, t: float, names: Sequence[str], q: Array, qd: Array) -> None: ...
+
+    def take_residual(self, t: float, names: Sequence[str], r: Array) -> None: ...
+
+    def take_truth(self, names: Sequence[str], tau_ext: Array) -> None: ...
+
+    def take_word(self, level: str, link: str, force: float, joints: str, reason: str) -> None: ...
+
+    def take_force(self, link: str, force: Array) -> None: ...
+
+    def take_push(self, link: str, force: Array, torque: Array) -> None: ...
+
+    def take_parameters(
+        self, node: str, values: dict[str, Any], *, whole: bool = False
+    ) -> None: ...
 
 
 def best_effort(depth: int) -> QoSProfile:
@@ -110,7 +135,9 @@ class LiveArm:
         """The arm, and its URDF (path, text or nothing): as told, or as dynamics_node has it."""
         if robot or urdf:
             return load_robot(urdf or robot), urdf
-        client, asked, found = self._clients["dynamics_node"], [], []
+        client = self._clients["dynamics_node"]
+        asked: list[Any] = []
+        found: list[Any] = []
 
         def known() -> bool:
             if not asked and client.services_are_ready():
@@ -133,18 +160,18 @@ class LiveArm:
         locked = tuple(joint for joint in lock or () if joint)
         return RobotSettings(name, "", root, tip, locked).load(urdf), "" if name else urdf
 
-    def run(self, feed: Any, draw: Callable[[], None], rate: float) -> None:
+    def run(self, feed: Feed, draw: Callable[[], None], rate: float) -> None:
         """Let the feed know what is heard, and draw, so many times a second, until a signal."""
         spin_until_signal(self._executor, lambda: self._frame(feed, draw), every=1.0 / rate)
 
-    def _frame(self, feed: Any, draw: Callable[[], None]) -> bool:
+    def _frame(self, feed: Feed, draw: Callable[[], None]) -> bool:
         self._hear(feed)
         self._look_for_nodes(feed)
         self._look_for_answers()
         draw()
         return False
 
-    def _hear(self, feed: Any) -> None:
+    def _hear(self, feed: Feed) -> None:
         """Empty the queues into the feed."""
         for message in _taken(self._states):
             q, tau = np.array(message.position), np.array(message.effort)
@@ -161,9 +188,9 @@ class LiveArm:
             feed.take_force(message.header.frame_id, _vector(message.wrench.force))
         for message in _taken(self._words):
             facts = {item.key: item.value for item in message.values}
-            force = float(facts.get("force") or 0.0)
+            size = float(facts.get("force") or 0.0)
             told = (facts.get(key, "") for key in ("joints", "reason"))
-            feed.take_word(message.message, facts.get("link", ""), force, *told)
+            feed.take_word(message.message, facts.get("link", ""), size, *told)
         for message in _taken(self._pushes):
             force, torque = _vector(message.wrench.force), _vector(message.wrench.torque)
             feed.take_push(message.header.frame_id, force, torque)
@@ -172,20 +199,20 @@ class LiveArm:
         for message in _taken(self._events):
             self._hear_event(feed, message)
 
-    def _hear_diagnostics(self, feed: Any, message: DiagnosticArray) -> None:
+    def _hear_diagnostics(self, feed: Feed, message: DiagnosticArray) -> None:
         for status in message.status:
             if self._full.get("/" + status.name) == "controller_node":
                 facts = {item.key: item.value for item in status.values}
                 feed.mode = facts.get("mode", "")
 
-    def _hear_event(self, feed: Any, message: ParameterEvent) -> None:
+    def _hear_event(self, feed: Feed, message: ParameterEvent) -> None:
         node = self._full.get(message.node)
         if node is not None:
             told = [*message.new_parameters, *message.changed_parameters]
             values = {p.name: parameter_value_to_python(p.value) for p in told}
             feed.take_parameters(node, values)
 
-    def _look_for_nodes(self, feed: Any) -> None:
+    def _look_for_nodes(self, feed: Feed) -> None:
         """Ask a node that has come for all its parameters."""
         if time.monotonic() - self._looked < LOOK:
             return
@@ -197,7 +224,7 @@ class LiveArm:
                 self._present.add(name)
                 self._ask_all(feed, name)
 
-    def _ask_all(self, feed: Any, node: str) -> None:
+    def _ask_all(self, feed: Feed, node: str) -> None:
         """All parameters of a node; another try later if it does not answer."""
         client = self._clients[node]
 

@@ -166,7 +166,7 @@ class Onlooker:
             return []
         zero = self.t[0]
         spans = _spans(self.pushed)
-        found = [Event(begin - zero, True) for begin, _ in spans]
+        found = [Event(begin - zero, pushed=True) for begin, _ in spans]
         if len(spans) <= len(self.script):
             for event, (_, link, force) in zip(found, self.script, strict=False):
                 event.link, event.force = link, force
@@ -182,7 +182,7 @@ class Onlooker:
                 if event.told is None or (word.t <= end and (word.link or not event.told.link)):
                     event.told = word
             elif touched and not begun:
-                found.append(Event(word.t - zero, False, word))
+                found.append(Event(word.t - zero, pushed=False, told=word))
             begun = touched
         return sorted(found, key=lambda event: event.t)
 

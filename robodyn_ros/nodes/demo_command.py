@@ -71,7 +71,8 @@ def watch_live(demo: Demo, page: bool, picture: Path, console: Console) -> Onloo
         def stay(onlooker: Onlooker) -> None:
             screen.stop()
             conclude(onlooker, picture, console)
-            console.print(f"{beside.said}  (the arm is yours to push; Ctrl-C ends it)")
+            said = beside.said if beside else ""
+            console.print(f"{said}  (the arm is yours to push; Ctrl-C ends it)")
 
         at_terminal = beside is not None and console.is_terminal and sys.stdin.isatty()
         onlooker = watch(demo, show, stay if at_terminal else None)

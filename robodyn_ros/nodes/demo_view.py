@@ -96,10 +96,13 @@ def plot(onlooker: Onlooker, path: Path) -> bool:
     import matplotlib.pyplot as plt
 
     t, r = np.array(onlooker.t) - onlooker.t[0], np.array(onlooker.r)
-    figure, axes = plt.subplots(
-        r.shape[1], 1, sharex=True, figsize=(9, 1.3 * r.shape[1] + 1), layout="constrained"
+    n = r.shape[1]
+    size = (9, 1.3 * n + 1)
+    figure, grid = plt.subplots(
+        n, 1, sharex=True, squeeze=False, figsize=size, layout="constrained"
     )
-    for k, ax in enumerate(np.atleast_1d(axes)):
+    axes = grid[:, 0]
+    for k, ax in enumerate(axes):
         ax.plot(t, r[:, k], color="tab:blue", linewidth=0.8)
         for limit, colour in (
             (onlooker.contact[k], "tab:orange"),
@@ -110,7 +113,7 @@ def plot(onlooker: Onlooker, path: Path) -> bool:
         for event in onlooker.events():
             ax.axvline(event.t, color="black" if event.pushed else "red", linewidth=0.5)
         ax.set_ylabel(f"{onlooker.names[k]}\n[N m]", fontsize=8)
-    np.atleast_1d(axes)[-1].set_xlabel("time [s]; dashed: contact and collision thresholds")
+    axes[-1].set_xlabel("time [s]; dashed: contact and collision thresholds")
     figure.suptitle("residual; vertical lines: pushes")
     figure.savefig(path, dpi=110)
     plt.close(figure)

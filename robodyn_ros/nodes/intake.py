@@ -186,11 +186,12 @@ class Intake:
             expected = self._in_parts and not again
             late = f"joints {', '.join(missing)} are missing for {self.period:.3g} s, a period"
             return self._drop("" if expected else late)
-        times, q, qd, tau = zip(*(self._parts[name] for name in self.joints), strict=True)
+        parts = (self._parts[name] for name in self.joints)
+        times, q, speeds, tau = zip(*parts, strict=True)
         self._parts.clear()
         self._in_parts = True
-        speeds = None if None in qd else np.array(qd)
-        return self._accept(max(times), np.array(q), speeds, None if None in tau else tau)
+        measured = None if None in speeds else np.array(speeds)
+        return self._accept(max(times), np.array(q), measured, None if None in tau else tau)
 
     def _accept(self, t: float, q: np.ndarray, qd: np.ndarray | None, tau: Any) -> Sample | None:
         """The sample, if it can follow what was before."""
@@ -243,8 +244,9 @@ class Intake:
         self.no_effort = f"effort of joint '{self.joints[wrong]}' is {tau[wrong]:g}"
         return None
 
-    def _drop(self, reason: str) -> None:
+    def _drop(self, reason: str) -> Any:
         self.reason = reason
+        return None
 
 
 def torques_of(message: Any, joints: Sequence[str]) -> tuple[np.ndarray | None, str]:

@@ -28,7 +28,7 @@ class PageProcess:
 
     def _listen(self) -> None:
         """It says where it is once it is ready; what else it says keeps its pipe from filling."""
-        for line in self.process.stdout:
+        for line in self.process.stdout or ():
             if line.startswith("live page:"):
                 self.said = line.strip()
         self.said = "live page: ended"

@@ -179,6 +179,10 @@ def shared_numbers(message: Any, field: str, n: int) -> np.ndarray:
 class JointStateMessage:
     """A JointState that is made once; `position`, `velocity`, `effort` are views into it."""
 
+    position: np.ndarray
+    velocity: np.ndarray
+    effort: np.ndarray
+
     def __init__(self, names: Sequence[str], *fields: str) -> None:
         self.message = JointState(name=list(names))
         for field in fields:
