@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from ..dynamics.compile import U1, U2, U3, index, kernel
 from ..dynamics.cpython_binding import bind
-from ..dynamics.dispatch import per_joint, states_of
+from ..dynamics.dispatch import for_kernel, per_joint, states_of
 from ..dynamics.friction import friction_law, friction_torque, sharp_sign
 from ..dynamics.momentum import _momentum_terms, momentum_terms
 from ..errors import ArgumentError
@@ -180,7 +180,7 @@ class MomentumObserver:
                 k = int(np.flatnonzero(~np.isfinite(array))[0])
                 joint = self.model.joint_names[k]
                 raise ArgumentError(f"{name} of joint '{joint}' is {array[k]}; it must be finite")
-        r = self._update(*(np.ascontiguousarray(array) for array in states))
+        r = self._update(*map(for_kernel, states))
         if r is None:
             raise ArgumentError("the momentum of this sample is not finite: it moves too fast")
         return r
@@ -246,8 +246,8 @@ def residual(
     if friction:
         b = b - friction_torque(model, log["qd"], width=friction_width)
     r = np.zeros_like(p)
-    torque = np.ascontiguousarray(log["tau"])
     if times.size:
+        torque = for_kernel(log["tau"])
         _filter_log(gains, dt, p.ravel(), b.ravel(), torque.ravel(), r.reshape(-1))
     if not np.isfinite(r).all():
         raise ArgumentError("the log's torques are not finite, or too large")

@@ -112,6 +112,15 @@ def states_of(model: RobotModel, name: str, value: Any) -> Array:
     return array
 
 
+def for_kernel(array: Array) -> Array:
+    """Return the array as kernels take it: contiguous, writable and aligned.
+
+    Kernels only read their inputs, but their signatures know writable arrays alone. An array that
+    fits is returned itself; a read-only or strided one is copied.
+    """
+    return np.require(array, requirements=["C", "W", "A"])
+
+
 def _check_finite(model: RobotModel, name: str, array: Array) -> None:
     if not np.isfinite(array).all():
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
@@ -146,7 +155,7 @@ def evaluate(
         with suppress(KeyError):  # a customized model has kernels of its own: see codegen
             kernel = own[kernel, constants, weightless]
     whole = (x if x.ndim == 2 else np.tile(x, (T, 1)) for x in states.values())
-    inputs = [np.require(x, requirements=["C", "W"]) for x in whole]  # copies only if it must
+    inputs = [for_kernel(x) for x in whole]
     if len(set(shapes)) == 1:  # from one piece of memory, which comes faster than several
         outputs = list(np.empty((len(shapes), T, *shapes[0])))
     else:

@@ -101,6 +101,58 @@ def test_states_may_come_as_anything(function, form):
     assert_same(f(model, *map(FORMS[form], whole)), f(model, *whole))
 
 
+LOG_TIMES = np.linspace(0.0, 0.1, T)
+LOG_FUNCTIONS = {
+    "residual": (lambda model, *log: rd.residual(model, LOG_TIMES, *log, 50.0), 3),
+    "residual, friction": (
+        lambda model, *log: rd.residual(model, LOG_TIMES, *log, 50.0, friction=True),
+        3,
+    ),
+    **{
+        f"residual, {kind}": (
+            lambda model, *log, kind=kind: rd.residual(model, LOG_TIMES, *log, 50.0, kind=kind),
+            3,
+        )
+        for kind in ("energy", "inverse_dynamics", "velocity")
+    },
+    "low_pass": (lambda model, x: rd.low_pass(LOG_TIMES, x, 10.0), 1),
+    "filtered_regressor": (
+        lambda model, *log: rd.filtered_regressor(model, LOG_TIMES, *log, 10.0),
+        2,
+    ),
+    "filtered_rotor_columns": (
+        lambda model, qd: rd.filtered_rotor_columns(model, LOG_TIMES, qd, 10.0),
+        1,
+    ),
+}
+BATCH_FUNCTIONS = {name: (f, len(names)) for name, (f, names) in FUNCTIONS.items()} | LOG_FUNCTIONS
+BATCH_FORMS = {
+    "read-only": read_only,
+    "strided": lambda x: np.repeat(x, 2, axis=1)[:, ::2],
+    "every second row": lambda x: np.repeat(x, 2, axis=0)[::2],
+    "float32": lambda x: x.astype(np.float32),
+}
+
+
+@pytest.mark.parametrize("form", BATCH_FORMS)
+@pytest.mark.parametrize("function", BATCH_FUNCTIONS)
+def test_batches_may_come_as_anything(function, form):
+    f, count = BATCH_FUNCTIONS[function]
+    model = MODELS["stanford"]
+    whole = np.random.default_rng(2).integers(-3, 4, (count, T, model.n)).astype(float)
+    assert_same(f(model, *map(BATCH_FORMS[form], whole)), f(model, *whole))
+
+
+def test_the_residual_of_a_log_object():
+    model = MODELS["stanford"]
+    random = np.random.default_rng(3)
+    t, states = np.linspace(0.0, 0.2, 60), random.normal(size=(3, 60, model.n))
+    log = rd.Log(t, *states)
+    assert not log.tau.flags.writeable
+    found = rd.residual(model, log.t, log.q, log.qd, log.tau, 50.0)
+    np.testing.assert_array_equal(found, rd.residual(model, t, *states, 50.0))
+
+
 @pytest.mark.parametrize("function", THREADED)
 def test_threads_change_nothing(function):
     model, f = MODELS["stanford"], getattr(rd, function)
