@@ -9,7 +9,9 @@ from typing import Annotated, Any
 import typer
 
 from . import __version__
-from .commands import identification as knowing  # noqa: F401  they are the commands
+
+# Imported for their commands, in the order of --help
+from .commands import identification, recordings, robots, nodes  # isort: skip  # noqa: F401
 from .commands.common import app, complain, console
 from .errors import ModelWarning, RobodynError
 

@@ -28,7 +28,7 @@ from numba import njit
 from robodyn_ros.codegen.program import Assignment
 from robodyn_ros.codegen.sines import filled, set_sines
 from robodyn_ros.codegen.straight_line import straight_line
-from robodyn_ros.dynamics.vector import COMPILE
+from robodyn_ros.dynamics.compile import COMPILE
 
 WORK = {work}
 STEPS = """{steps}"""
