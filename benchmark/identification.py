@@ -33,8 +33,7 @@ from robodyn_ros.dynamics.motion import Motion
 from robodyn_ros.dynamics.regressor import friction_columns
 from robodyn_ros.identification.csv_log import ColumnMap, read_csv
 from robodyn_ros.identification.excitation import Excitation, excitation
-from robodyn_ros.identification.fit import Fit
-from robodyn_ros.identification.identified import Identified
+from robodyn_ros.identification.identified import Fit, Identified
 from robodyn_ros.identification.identify import identify
 from robodyn_ros.identification.log import Log
 from robodyn_ros.identification.payload import identify_payload

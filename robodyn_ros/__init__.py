@@ -113,8 +113,7 @@ _HOME = {
     "identification.excitation": ["Excitation", "excitation"],
     "identification.identify": ["identify"],
     "identification.identified": ["Identified"],
-    "identification.payload": ["identify_payload"],
-    "identification.drive_gains": ["find_gains"],
+    "identification.payload": ["find_gains", "identify_payload"],
     "simulation.plant": ["PlantState"],
     "simulation.rigid": ["RigidPlant"],
     "simulation.elastic": ["ElasticJointPlant"],
@@ -240,12 +239,12 @@ if TYPE_CHECKING:  # the same for type checkers; a test keeps both lists alike
     from .identification.bag_log import read_bag as read_bag
     from .identification.csv_log import ColumnMap as ColumnMap
     from .identification.csv_log import read_csv as read_csv
-    from .identification.drive_gains import find_gains as find_gains
     from .identification.excitation import Excitation as Excitation
     from .identification.excitation import excitation as excitation
     from .identification.identified import Identified as Identified
     from .identification.identify import identify as identify
     from .identification.log import Log as Log
+    from .identification.payload import find_gains as find_gains
     from .identification.payload import identify_payload as identify_payload
     from .model import robots as robots
     from .model.dh import DHRow as DHRow

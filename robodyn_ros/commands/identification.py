@@ -46,8 +46,7 @@ def excite(
 ) -> None:
     """Plan a motion that tells a robot's parameters apart, for `robodyn identify`."""
     model = load_robot(robot, root, tip, parse_lock(lock or []))
-    from ..identification.excitation import excitation
-    from ..identification.motion_file import write_motion
+    from ..identification.excitation import excitation, write_motion
 
     with complaints.status("looking for a good motion"):
         motion = excitation(

@@ -14,11 +14,11 @@ from ..errors import ArgumentError
 from ..model.robot import Payload, RobotModel
 from .bag_log import read_bag
 from .csv_log import ColumnMap, read_csv
-from .drive_gains import DriveGains, find_gains
 from .friction import TERMS
 from .identified import Identified
 from .identify import Progress, identify
 from .log import Log
+from .payload import DriveGains, find_gains
 
 FILES = ("robot.urdf", "nodes.yaml", "report.html")
 DOUBTFUL = 0.2  # deviation of a drive gain, as a share of it, that is too much to go on with

@@ -1,11 +1,13 @@
-"""Physically consistent parameters: a semidefinite program.
+"""Physically consistent parameters by a semidefinite program.
 
     min |W (A x - tau)|^2 + |z - z0|^2
-    with  Z_i >= LEAST for each link,  rotor inertias and friction >= 0
+    with  Z_i >= MIN_BODY for each link,  rotor inertias and friction >= 0
 
-The data are in units of their noise, and x = T z: a link's Z of `pseudo_inertia` differs from the
-nominal one by about `prior`. Where data speak they win, where they say nothing the nominal model
-stays.
+The data are weighted by their noise, and x = T z. Z = S^-1 P S^-T compares the pseudo-inertia P of
+a link (see `model/inertial.py`) with that of its nominal body, P0 = S S^T. Z is symmetric, has no
+unit, is the identity for the nominal body, does not depend on the frame, and is positive definite
+for every physically consistent body [Wensing2018]. `prior` is its standard deviation: parameters
+that the data determine follow the data, the others stay near the nominal model.
 """
 
 from __future__ import annotations
@@ -16,33 +18,38 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, RobodynError
+from ..model.inertial import parameters_of, pseudo_inertia
 from ..model.robot import RobotModel
-from .design import Design, normal
 from .friction import nominal_friction
 from .log import Array
-from .pseudo_inertia import TWICE, UPPER, from_nominal, root
+from .regression import Design, gram
 
-LEAST = 1e-3  # of a nominal body, left in every direction
-# Friction and rotors may be so large that they give all of a joint's torque at
-SLOW, GENTLE = 0.1, 1.0  # [rad/s or m/s] and [rad/s^2 or m/s^2]
+MIN_BODY = 1e-3  # least eigenvalue of Z: share of the nominal body that always remains
+MIN_THICKNESS = 1e-3  # least second moment of a nominal body, as a share of its largest
+# Prior standard deviation of friction and rotor inertias: they may produce all of a joint's torque
+# at this velocity [rad/s or m/s] and this acceleration [rad/s^2 or m/s^2].
+PRIOR_SPEED, PRIOR_ACCELERATION = 0.1, 1.0
+UPPER = np.triu_indices(4)
+SCALE = np.where(UPPER[0] == UPPER[1], 1.0, np.sqrt(0.5))  # so that |z| is the norm of Z
+IDENTITY = np.eye(4)[UPPER]  # z of the nominal body
 
 
 @dataclass(frozen=True, eq=False)
 class Consistent:
-    """Parameters of possible bodies, (P,) each, and how far off they may be."""
+    """Physically consistent parameters and their standard deviations, (P,) each."""
 
     x: Array
-    deviation: Array  # standard deviation with the data
-    spread: Array  # (P, P), T: its columns are what may differ without the data
+    deviation: Array  # with the data
+    prior_factor: Array  # (P, P), T: factor of the covariance without the data
 
     @property
-    def before(self) -> Array:
-        """(P,): standard deviation without the data."""
-        return np.asarray(np.linalg.norm(self.spread, axis=1))
+    def prior_deviation(self) -> Array:
+        """Standard deviation (P,) without the data."""
+        return np.asarray(np.linalg.norm(self.prior_factor, axis=1))
 
 
 def solve_consistent(model: RobotModel, design: Design, sigma: Array, prior: float) -> Consistent:
-    """The most likely parameters that a robot can have."""
+    """Return the most likely physically consistent parameters; sigma (n,): torque noise."""
     if not 0.0 < prior < np.inf:
         raise ArgumentError(f"prior must be positive and finite, got {prior!r}")
     G, h = design.weighted(sigma)
@@ -52,44 +59,96 @@ def solve_consistent(model: RobotModel, design: Design, sigma: Array, prior: flo
     b = share * T.T @ h + np.linalg.solve(T, x0)
     R = np.asarray(np.linalg.cholesky(H).T, dtype=np.float64)
     y = np.asarray(np.linalg.solve(R.T, b), dtype=np.float64)
-    z = _program(R, y, T, prior, design)
+    z = _solve_robot(R, y, T, prior, design)
     deviation = np.linalg.norm(T @ np.linalg.inv(R), axis=1)
     return Consistent(T @ z, deviation, T)
 
 
+def consistent_body(A: Array, b: Array) -> Array:
+    """Return the parameters (10,) of a physically consistent body that minimize |A p - b|.
+
+    The body may be nearly massless.
+    """
+    ball = pseudo_root(np.array([1.0, 0.0, 0.0, 0.0, 0.004, 0.0, 0.0, 0.004, 0.0, 0.004]))
+    T = parameters_from_z(ball)
+    G = gram(np.column_stack([A @ T, b]))
+    H = G[:-1, :-1] + 1e-12 * np.trace(G) * np.eye(10)  # parameters that are not excited are 0
+    R = np.linalg.cholesky(H).T
+    cp = _cvxpy()
+    Z = cp.Variable((4, 4), symmetric=True)
+    z = cp.multiply(1.0 / SCALE, Z[UPPER])
+    _minimize(cp, R @ z - np.linalg.solve(R.T, G[:-1, -1]), [Z >> 1e-6 * np.eye(4)])
+    return np.asarray(T @ z.value)
+
+
+def pseudo_root(parameters: Array) -> Array:
+    """Return S (4, 4) with S S^T = P of a nominal body (10,).
+
+    An inconsistent or flat body is first given the least thickness that makes S invertible.
+    """
+    P = pseudo_inertia(parameters)
+    m, mc = max(float(P[3, 3]), 1e-6), P[3, :3]
+    c = mc / m
+    values, vectors = np.linalg.eigh(P[:3, :3] - np.outer(mc, c))
+    extent = max(float(values[-1]), m * 1e-6)
+    S = np.zeros((4, 4))
+    S[:3, :3] = vectors * np.sqrt(np.maximum(values, MIN_THICKNESS * extent))
+    S[:3, 3] = c * np.sqrt(m)
+    S[3, 3] = np.sqrt(m)
+    return S
+
+
+def parameters_from_z(S: Array) -> Array:
+    """Return T (10, 10): parameters = T z, with z the scaled upper triangle of Z."""
+    T = np.empty((10, 10))
+    for k, (a, b) in enumerate(zip(*UPPER, strict=True)):
+        Z = np.zeros((4, 4))
+        Z[a, b] = Z[b, a] = SCALE[k]
+        T[:, k] = parameters_of(S @ Z @ S.T)
+    return T
+
+
 def _prior(model: RobotModel, design: Design, prior: float) -> tuple[Array, Array]:
-    """T, whose columns are what may differ, each a standard deviation large; the nominal x."""
+    """Return T (P, P), whose columns are one standard deviation each, and the nominal x (P,)."""
     inertial = model.inertial_parameters()
     T = np.zeros((design.unknowns, design.unknowns))
     for i, nominal in enumerate(inertial.reshape(-1, 10)):
         ten = slice(10 * i, 10 * i + 10)
-        T[ten, ten] = prior * from_nominal(root(nominal))
-    usual = np.maximum(design.torque, 1e-6)
-    doubt = {"viscous": usual / SLOW, "load": np.ones(design.n)}
-    spread, x0 = [], [inertial]
+        T[ten, ten] = prior * parameters_from_z(pseudo_root(nominal))
+    torque = np.maximum(design.torque, 1e-6)
+    special = {"viscous": torque / PRIOR_SPEED, "load": np.ones(design.n)}
+    deviations, x0 = [np.zeros(0)], [inertial]
     if design.rigid > design.inertial:
-        spread.append(usual / GENTLE)
+        deviations.append(torque / PRIOR_ACCELERATION)
         x0.append(model.rotor_inertia)
     for term in design.terms:
-        spread.append(doubt.get(term, usual))
+        deviations.append(special.get(term, torque))
         x0.append(nominal_friction(model, term))
     rest = slice(design.inertial, None)
-    T[rest, rest] = np.diag(np.concatenate([np.zeros(0), *spread]))
+    T[rest, rest] = np.diag(np.concatenate(deviations))
     return T, np.concatenate(x0)
 
 
-def possible_body(A: Array, b: Array) -> Array:
-    """(10,): parameters of a possible body, or nearly none at all, that minimize |A p - b|."""
-    ball = root(np.array([1.0, 0.0, 0.0, 0.0, 0.004, 0.0, 0.0, 0.004, 0.0, 0.004]))
-    T = from_nominal(ball)
-    G = normal(np.column_stack([A @ T, b]))
-    H = G[:-1, :-1] + 1e-12 * np.trace(G) * np.eye(10)  # of what never shows there is none
-    R = np.linalg.cholesky(H).T
+def _solve_robot(R: Array, b: Array, T: Array, prior: float, design: Design) -> Array:
+    """Return z (P,) of the physically consistent robot that minimizes |R z - b|."""
     cp = _cvxpy()
-    Z = cp.Variable((4, 4), symmetric=True)
-    z = cp.multiply(1.0 / TWICE, Z[UPPER])
-    _solve(cp, R @ z - np.linalg.solve(R.T, G[:-1, -1]), [Z >> 1e-6 * np.eye(4)])
-    return np.asarray(T @ z.value)
+    links = [cp.Variable((4, 4), symmetric=True) for _ in range(design.inertial // 10)]
+    rest = cp.Variable(design.unknowns - design.inertial)
+    z = cp.hstack([*(cp.multiply(1.0 / (prior * SCALE), Z[UPPER]) for Z in links), rest])
+    x = T @ z
+    constraints: list[Any] = [Z >> MIN_BODY * np.eye(4) for Z in links]
+    if design.rigid > design.inertial:
+        constraints.append(x[design.inertial : design.rigid] >= 0.0)
+    constraints += [
+        x[design.of_term(term)] >= 0.0
+        for term in ("viscous", "coulomb", "load")
+        if term in design.terms
+    ]
+    if "stribeck" in design.terms:
+        onset = x[design.of_term("coulomb")] + x[design.of_term("stribeck")]
+        constraints.append(onset >= 0.0)
+    _minimize(cp, R @ z - b, constraints)
+    return np.asarray(z.value)
 
 
 def _cvxpy() -> Any:
@@ -102,30 +161,9 @@ def _cvxpy() -> Any:
     return cvxpy
 
 
-def _solve(cp: Any, error: Any, limits: list[Any]) -> None:
-    """Give the variables the values of the least error within limits."""
-    problem = cp.Problem(cp.Minimize(cp.sum_squares(error)), limits)
+def _minimize(cp: Any, error: Any, constraints: list[Any]) -> None:
+    """Set the variables to the values that minimize |error| under the constraints."""
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(error)), constraints)
     problem.solve(solver=cp.CLARABEL)
     if problem.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
-        raise RobodynError(f"no consistent parameters found: the solver says {problem.status}")
-
-
-def _program(R: Array, b: Array, T: Array, prior: float, design: Design) -> Array:
-    """z that minimizes |R z - b| among those of possible robots."""
-    cp = _cvxpy()
-    links = [cp.Variable((4, 4), symmetric=True) for _ in range(design.inertial // 10)]
-    rest = cp.Variable(design.unknowns - design.inertial)
-    z = cp.hstack([*(cp.multiply(1.0 / (prior * TWICE), Z[UPPER]) for Z in links), rest])
-    limits: list[Any] = [Z >> LEAST * np.eye(4) for Z in links]
-    limits += [(T @ z)[columns] >= 0.0 for columns in _not_negative(design)]
-    if "stribeck" in design.terms:
-        onset = (T @ z)[design.of_term("coulomb")] + (T @ z)[design.of_term("stribeck")]
-        limits.append(onset >= 0.0)
-    _solve(cp, R @ z - b, limits)
-    return np.asarray(z.value)
-
-
-def _not_negative(design: Design) -> list[slice]:
-    terms = [term for term in ("viscous", "coulomb", "load") if term in design.terms]
-    rotors = [slice(design.inertial, design.rigid)] if design.rigid > design.inertial else []
-    return rotors + [design.of_term(term) for term in terms]
+        raise RobodynError(f"no consistent parameters found: the solver reports {problem.status}")

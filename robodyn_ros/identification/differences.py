@@ -9,11 +9,11 @@ from scipy.signal import butter, sosfiltfilt
 
 from .log import Array
 
-ORDER = 4  # of the Butterworth filter; run forth and back it counts twice
+ORDER = 4  # of the Butterworth filter; filtering forward and backward doubles it
 
 
 def low_pass(x: Array, cutoff: float, rate: float) -> Array:
-    """x (T, …) without what is faster than cutoff [Hz], and without delay; rate [Hz]."""
+    """Return x (T, ...) low-passed at cutoff [Hz] without delay; rate: samples per second."""
     return np.asarray(sosfiltfilt(_sections(cutoff, rate), x, axis=0))
 
 
@@ -23,5 +23,8 @@ def _sections(cutoff: float, rate: float) -> Array:
 
 
 def derivative(t: Array, x: Array) -> Array:
-    """Central differences of x (T, …) over the times t (T,), one-sided at the ends."""
+    """Return the time derivative of x (T, ...) at times t (T,) [s] by central differences.
+
+    They are one-sided at the ends.
+    """
     return np.asarray(np.gradient(x, t, axis=0))

@@ -1,4 +1,4 @@
-"""Identified: what was found, how sure it is, and what it is good for."""
+"""Identified: the result of an identification, with errors, deviations and files to write."""
 
 from __future__ import annotations
 
@@ -13,45 +13,103 @@ from ..dynamics.newton_euler import gravity_torque
 from ..model.robot import RobotModel
 from ..model.urdf_writer import to_urdf
 from .consistent import Consistent
-from .design import Design
-from .fit import Fit
-from .friction import JointFriction
-from .least_squares import LeastSquares
+from .export import node_parameters, updated_urdf
+from .friction import REST_SPEED, JointFriction
 from .log import Array
-from .parameter_table import Parameter, parameters
-from .unexcited import sentences
-from .urdf_update import updated
+from .parameter_table import Parameter, parameter_table, unexcited_sentences
+from .regression import Design, LeastSquares
 
-UNEXPLAINED = 0.5  # share of a joint's torque that makes a log doubtful
+UNEXPLAINED = 0.5  # share of a joint's torque above which a log is doubtful
+REVERSAL_TIME = 0.1  # [s] before and after a velocity reversal that count as reversing
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """Measured and predicted torque of one log, filtered alike."""
+
+    name: str
+    held_out: bool  # not used for the identification
+    t: Array  # (T,) [s]
+    qd: Array  # (T, n) [rad/s or m/s]
+    measured: Array  # (T, n) [N m or N]
+    predicted: Array  # (T, n) [N m or N], including friction
+    friction: Array  # (T, n) [N m or N], predicted friction and offset
+
+    @property
+    def error(self) -> Array:
+        """Measured minus predicted torque (T, n) [N m or N]."""
+        return self.measured - self.predicted
+
+    @property
+    def rms(self) -> Array:
+        """Root mean square torque error (n,) [N m or N]."""
+        return np.sqrt(np.mean(self.error**2, axis=0))
+
+    @property
+    def relative(self) -> Array:
+        """`rms` as a share of the measured torque's root mean square (n,)."""
+        size = np.sqrt(np.mean(self.measured**2, axis=0))
+        return np.asarray(self.rms / np.where(size > 0.0, size, 1.0))
+
+    @property
+    def largest(self) -> Array:
+        """Largest torque error (n,) [N m or N]."""
+        return np.asarray(np.abs(self.error).max(axis=0))
+
+    @property
+    def at_reversals(self) -> Array:
+        """Root mean square error (n,) [N m or N] near velocity reversals; nan without any."""
+        return np.array(
+            [
+                np.sqrt(np.mean(error[near] ** 2)) if near.any() else np.nan
+                for error, near in zip(self.error.T, self.reversing().T, strict=True)
+            ]
+        )
+
+    def reversing(self) -> Array:
+        """Return whether a joint reverses within REVERSAL_TIME of each sample (T, n)."""
+        width = max(1, round(REVERSAL_TIME / float(np.median(np.diff(self.t)))))
+        return np.column_stack([_near_reversal(qd, width) for qd in self.qd.T])
+
+
+def _near_reversal(qd: Array, width: int) -> Array:
+    """Return whether qd (T,) changes sign within `width` samples; rest is no reversal."""
+    near = np.zeros(qd.size, dtype=bool)
+    moving = np.flatnonzero(np.abs(qd) > REST_SPEED)
+    turns = np.flatnonzero(np.diff(np.sign(qd[moving])) != 0)
+    for before, after in zip(moving[turns], moving[turns + 1], strict=True):
+        if after - before <= width:
+            near[max(before - width, 0) : after + width] = True
+    return near
 
 
 @dataclass(frozen=True, eq=False)
 class Identified:
-    """A robot as its logs show it."""
+    """Identified robot: its model and friction, their uncertainty and the fit to each log."""
 
     nominal: RobotModel
-    model: RobotModel
-    friction: JointFriction
+    model: RobotModel  # identified bodies, rotor inertias and friction
+    friction: JointFriction  # with load dependence, presliding and offset
     base: BaseParameters
     least_squares: LeastSquares
     consistent: Consistent
     design: Design
-    fits: list[Fit]  # one for each log, those used first
+    fits: list[Fit]  # one per log, the used ones first
 
     @property
     def errors(self) -> dict[str, Array]:
-        """For each log by name: each joint's torque error as a share of its torque, (n,)."""
+        """Relative torque error (n,) of each log, by the log's name."""
         return {fit.name: fit.relative for fit in self.fits}
 
     @property
     def largest_errors(self) -> Array:
-        """(n,) [N m or N]: each joint's largest torque error over all logs."""
+        """Largest torque error (n,) [N m or N] of each joint over all logs."""
         return np.max([fit.largest for fit in self.fits], axis=0)
 
     def friction_torque(self, t: Array, q: Array, qd: Array) -> Array:
-        """(T, n) [N m or N]: friction and offset over a log, evenly sampled.
+        """Return friction and offset (T, n) [N m or N] over an evenly sampled log.
 
-        Each sample knows only those before it: it is what a detector can take off online.
+        It is causal: a detector can compute the same online.
         """
         dt = float(np.median(np.diff(t)))
         g = gravity_torque(self.model, q)
@@ -59,25 +117,26 @@ class Identified:
 
     @property
     def parameters(self) -> list[Parameter]:
-        """All standard parameters, rotors and friction terms, each with its deviation."""
-        return parameters(self)
+        """Standard parameters, rotor inertias and friction terms with standard deviations."""
+        return parameter_table(self)
 
     @property
     def base_table(self) -> list[tuple[str, float, float]]:
-        """Each base parameter as a combination: its least-squares value and deviation."""
+        """Base parameters: linear combination, least-squares value, standard deviation."""
         squares, rank = self.least_squares, self.base.rank
         values = squares.x[squares.columns[:rank]]
         return list(zip(self.base.lines(), values, squares.deviation[:rank], strict=True))
 
     @property
     def unexcited(self) -> str:
-        """What the motion did not tell, in sentences, one a line."""
-        return "\n".join(sentences(self)) or "The motion told every parameter."
+        """Sentences about parameters that the motion does not excite, one per line."""
+        return "\n".join(unexcited_sentences(self)) or "All parameters are excited."
 
     @property
     def straight(self) -> RobotModel:
-        """The model as a URDF can tell it: friction is a straight line, the one nearest to the
-        curve over the speeds seen.
+        """Model as a URDF can hold it: friction is the straight line nearest to the curve.
+
+        The line is fitted over the speeds in the logs.
         """
         if not self.design.terms:
             return self.model
@@ -89,36 +148,35 @@ class Identified:
         slope, level = np.maximum(np.array(lines).T, 0.0)
         return m.replace(viscous=m.viscous + slope, coulomb=level, stiction=level)
 
-    def to_urdf(self, original: str | PathLike[str] | None = None) -> str:
-        """The robot as URDF text, with inertias, rotors, damping and friction.
-
-        original: the nominal robot's URDF, a path or text, whose meshes and all else are kept;
-        without it, links are drawn as plain shapes.
-        """
-        if original is None:
-            return to_urdf(self.straight)
-        return updated(original, self.straight)
-
     @property
     def doubts(self) -> list[str]:
-        """Sentences about joints whose torque is hardly explained: there a log may be mistaken."""
+        """Warnings about joints whose torque is hardly explained: the log may be wrong."""
         return [
             f"{share:.0%} of the torque of joint '{joint}' in '{fit.name}' is not explained: "
-            "check columns, units, signs, drive gains, and whether it is this robot, untouched"
+            "check columns, units, signs and drive gains, and that the log is of this robot "
+            "without contact"
             for fit in self.fits
             if not fit.held_out
             for joint, share in zip(self.nominal.joint_names, fit.relative, strict=True)
             if share > UNEXPLAINED
         ]
 
-    def to_yaml(self, path: str | PathLike[str], urdf: str | PathLike[str]) -> None:
-        """Parameters for the nodes, with the path of the URDF that `to_urdf` was written to."""
-        from .node_parameters import text
+    def to_urdf(self, original: str | PathLike[str] | None = None) -> str:
+        """Return the robot as URDF text, with inertias, rotor inertias, damping and friction.
 
-        Path(path).write_text(text(self, str(urdf)), encoding="utf-8")
+        original: the nominal robot's URDF, a path or text, whose meshes and other elements are
+        kept. Without it, links are drawn as plain shapes.
+        """
+        if original is None:
+            return to_urdf(self.straight)
+        return updated_urdf(original, self.straight)
+
+    def to_yaml(self, path: str | PathLike[str], urdf: str | PathLike[str]) -> None:
+        """Write the nodes' parameters; urdf: path of the URDF written with `to_urdf`."""
+        Path(path).write_text(node_parameters(self, str(urdf)), encoding="utf-8")
 
     def report(self, path: str | PathLike[str]) -> None:
-        """A page that stands alone: torques, errors, parameters, what was not excited."""
+        """Write a self-contained HTML page: torques, errors, parameters, lack of excitation."""
         from .report import page
 
         Path(path).write_text(page(self), encoding="utf-8")

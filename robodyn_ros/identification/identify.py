@@ -1,29 +1,35 @@
-"""identify(): masses, centres of mass, inertias, rotors and friction from logged motion."""
+"""identify(): masses, centres of mass, inertias, rotor inertias and friction from logs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..dynamics.base_parameters import base_parameters
 from ..errors import ArgumentError
+from ..model.inertial import bodies_of
 from ..model.robot import RobotModel
 from .consistent import solve_consistent
-from .design import Design, Rigid, reduced, rigid_part
-from .fit import Fit
-from .found_model import found_friction, found_model
-from .friction import TERMS, FrictionShape, JointFriction, check_terms
-from .friction_search import best_shape
-from .identified import Identified
-from .least_squares import LeastSquares, solve
+from .friction import TERMS, FrictionShape, JointFriction, check_terms, search_shape
+from .identified import Fit, Identified
 from .log import Array, Log
+from .regression import (
+    Design,
+    LeastSquares,
+    LogEquations,
+    log_equations,
+    normal_equations,
+    solve,
+)
 from .samples import prepare
 
-ROUNDS = 3  # in which rigid bodies and the shape of friction are found in turn
-LOADED = 0.1  # of a joint's torque is gravity's where its friction may depend on the load
-Progress = Callable[[float, str], None]
+SHAPE_ITERATIONS = 3  # in which rigid bodies and the friction shape are found in turn
+LOADED = 0.1  # gravity's share of a joint's torque above which friction may depend on the load
+MIN_MASS = 1e-6  # [kg], of a massless link, with a radius of 1 cm: simulators reject 0
+Progress = Callable[[float, str], None]  # share done, current step
 
 
 def identify(
@@ -39,77 +45,113 @@ def identify(
     prior: float = 0.3,
     progress: Progress | None = None,
 ) -> Identified:
-    """The robot that moved as in these logs, near the nominal `model` where they say nothing.
+    """Identify the robot that recorded these logs.
 
-    held_out: logs that are only predicted. cutoff [Hz]: of the filter, above the motion and below
-    the noise; see `prepare`. method: 'differences' or 'momentum', see `Samples`. friction: the
-    terms to look for; () behind joint torque sensors. presliding: whether dry friction has a
-    memory. rotors: whether to look for rotor inertias too, or take the model's. prior: how far
-    bodies may be from the nominal ones, as a share. progress(share, what) is told how far it is.
+    Return the result: model, friction, standard deviations, prediction errors. Parameters that the
+    logs do not excite stay near the nominal `model`.
+
+    held_out: logs that are only predicted. cutoff [Hz]: of the low-pass filter, above the motion
+    and below the noise; see `prepare`. method: 'differences' or 'momentum', see `Samples`.
+    friction: terms to identify; () for torque sensors behind the gears. presliding: whether dry
+    friction may have presliding. rotors: whether rotor inertias are identified or taken from the
+    model. prior: relative standard deviation of the nominal bodies. progress(share, step) is
+    called between the steps.
     """
     if not logs:
         raise ArgumentError("identify needs at least one log of a motion")
-    tell = progress or (lambda share, what: None)
+    report = progress or (lambda share, step: None)
     terms = check_terms(friction)
-    parts = []
+    equations = []
     for k, log in enumerate([*logs, *held_out]):
-        tell(0.3 * k / (len(logs) + len(held_out)), f"regressor of {log.name or f'log {k + 1}'}")
-        parts.append(rigid_part(model, prepare(model, log, cutoff, method), rotors))
-    used = parts[: len(logs)]
+        report(0.3 * k / (len(logs) + len(held_out)), f"regressor of {log.name or f'log {k + 1}'}")
+        equations.append(log_equations(model, prepare(model, log, cutoff, method), rotors))
+    used = equations[: len(logs)]
 
     base = base_parameters(model, rotors=rotors)
     columns = np.array(base.independent)
     nominal = model.inertial_parameters()
     x = np.append(nominal, np.zeros(used[0].Y.shape[-1] - nominal.size))
-    shape = FrictionShape.first_guess(_loaded(used, nominal))
+    shape = FrictionShape.first_guess(_loaded_joints(used, nominal))
     design, squares = _fit(used, shape, x, terms, columns)
-    for k in range(ROUNDS if "coulomb" in terms else 0):
-        tell(0.4 + 0.4 * k / ROUNDS, f"friction, round {k + 1} of {ROUNDS}")
-        shape = best_shape(used, shape, squares.x, terms, presliding)
+    for k in range(SHAPE_ITERATIONS if "coulomb" in terms else 0):
+        step = f"friction, iteration {k + 1} of {SHAPE_ITERATIONS}"
+        report(0.4 + 0.4 * k / SHAPE_ITERATIONS, step)
+        shape = search_shape(used, shape, squares.x, terms, presliding)
         design, squares = _fit(used, shape, squares.x, terms, columns)
 
-    tell(0.8, "consistent parameters")
+    report(0.8, "consistent parameters")
     consistent = solve_consistent(model, design, squares.sigma, prior)
-    law = found_friction(design, consistent.x, shape)
-    loads = [np.abs(part.gravity(consistent.x[: design.inertial])).mean(axis=0) for part in used]
-    found = found_model(model, design, consistent.x, law, np.mean(loads, axis=0))
-    tell(0.9, "predictions")
+    law = _friction_of(design, consistent.x, shape)
+    loads = [np.abs(log.gravity(consistent.x[: design.inertial])).mean(axis=0) for log in used]
+    found = _model_of(model, design, consistent.x, law, np.mean(loads, axis=0))
+    report(0.9, "predictions")
     fits = [
-        _predicted(model, part, design, consistent.x, law, k >= len(logs))
-        for k, part in enumerate(parts)
+        _predict(log, design, consistent.x, law, k >= len(logs)) for k, log in enumerate(equations)
     ]
-    tell(1.0, "done")
+    report(1.0, "done")
     return Identified(model, found, law, base, squares, consistent, design, fits)
 
 
-def _loaded(parts: Sequence[Rigid], inertial: Array) -> Array:
-    """(n,), 1 for joints whose torque carries the arm to a good part."""
-    g = np.vstack([part.gravity(inertial) for part in parts])
-    tau = np.vstack([part.tau for part in parts])
+def _loaded_joints(logs: Sequence[LogEquations], inertial: Array) -> Array:
+    """Return 1 (n,) for joints of which gravity is a good part of the torque, else 0."""
+    g = np.vstack([log.gravity(inertial) for log in logs])
+    tau = np.vstack([log.tau for log in logs])
     return np.where(g.std(axis=0) > LOADED * tau.std(axis=0), 1.0, 0.0)
 
 
 def _fit(
-    parts: Sequence[Rigid],
+    logs: Sequence[LogEquations],
     shape: FrictionShape,
     x: Array,
     terms: tuple[str, ...],
     base: npt.NDArray[np.int64],
 ) -> tuple[Design, LeastSquares]:
-    design = reduced(parts, shape, x[: parts[0].Y_g.shape[-1]], terms)
+    design = normal_equations(logs, shape, x[: logs[0].Y_g.shape[-1]], terms)
     return design, solve(design, base)
 
 
-def _predicted(
-    model: RobotModel, part: Rigid, design: Design, x: Array, law: JointFriction, held_out: bool
+def _predict(
+    log: LogEquations, design: Design, x: Array, law: JointFriction, held_out: bool
 ) -> Fit:
-    """The torque that the found parameters say, beside the measured one."""
-    samples = part.samples
-    kept = samples.kept
+    """Return the torque that the identified parameters predict, beside the measured one."""
+    samples, kept = log.samples, log.samples.kept
     measured = samples.tau[kept]
-    known = measured - part.tau  # of rotors that were not looked for
-    columns = part.friction(law.shape, x[: design.inertial], TERMS)
-    losses = np.einsum("tjk,kj->tj", columns, law.table())
-    predicted = part.Y @ x[: design.rigid] + losses + known
+    known_rotors = measured - log.tau
+    losses = law.weighted(log.friction(law.shape, x[: design.inertial], TERMS))
+    predicted = log.Y @ x[: design.rigid] + losses + known_rotors
     name = samples.name or ("held out" if held_out else "used")
     return Fit(name, held_out, samples.t[kept], samples.qd[kept], measured, predicted, losses)
+
+
+def _friction_of(design: Design, x: Array, shape: FrictionShape) -> JointFriction:
+    """Return the friction of x; terms that were not identified are 0."""
+    values = {
+        term: x[design.of_term(term)] if term in design.terms else np.zeros(design.n)
+        for term in TERMS
+    }
+    # A solver's zero may be slightly negative.
+    for term in ("viscous", "coulomb", "load"):
+        values[term] = np.maximum(values[term], 0.0)
+    values["stribeck"] = np.maximum(values["stribeck"], -values["coulomb"])
+    return JointFriction(**values, shape=shape)
+
+
+def _model_of(
+    nominal: RobotModel, design: Design, x: Array, friction: JointFriction, mean_load: Array
+) -> RobotModel:
+    """Return the nominal robot with the bodies, rotor inertias and friction of x.
+
+    A RobotModel's dry friction does not depend on the load: it gets that of the mean load (n,)
+    [N m or N], and neither an offset nor presliding.
+    """
+    changes: dict[str, Any] = bodies_of(x[: design.inertial])
+    light = changes["mass"] < MIN_MASS
+    changes["mass"][light], changes["com"][light] = MIN_MASS, 0.0
+    changes["inertia"][light] = MIN_MASS * np.diag([1e-4] * 3)
+    if design.rigid > design.inertial:
+        changes["rotor_inertia"] = np.maximum(x[design.inertial : design.rigid], 0.0)
+    if design.terms:
+        dry = friction.coulomb + friction.load * mean_load
+        changes["viscous"], changes["coulomb"] = friction.viscous, dry
+        changes["stiction"], changes["stribeck"] = dry + friction.stribeck, friction.shape.fading
+    return nominal.replace(**changes)

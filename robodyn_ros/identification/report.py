@@ -11,11 +11,9 @@ import numpy as np
 from .parameter_table import Parameter, torque_units
 from .report_style import STYLE
 from .report_torques import torques
-from .unexcited import sentences
 
 if TYPE_CHECKING:
-    from .fit import Fit
-    from .identified import Identified
+    from .identified import Fit, Identified
 
 # The browser itself then asks nobody for anything; plotly compiles its drawing code.
 OFFLINE = (
@@ -38,7 +36,7 @@ def page(found: Identified) -> str:
         "<h2>Measured and predicted torque</h2>",
         torques(found),
         "<h2>What the motion did not excite</h2>",
-        _list(sentences(found) or ["The motion told every parameter."]),
+        _list(found.unexcited.splitlines()),
         "<h2>Parameters</h2>",
         "<p>Physically consistent values, each with its standard deviation; bodies about their "
         "joint frames. <em>Told</em> is how much of a value comes from the data: the rest comes "

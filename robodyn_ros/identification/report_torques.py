@@ -10,8 +10,7 @@ import numpy as np
 from .parameter_table import torque_units
 
 if TYPE_CHECKING:
-    from .fit import Fit
-    from .identified import Identified
+    from .identified import Fit, Identified
 
 ROW = 170  # [px], of a joint
 # Measured broad and light below predicted: both can be seen where they agree.

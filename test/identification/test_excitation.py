@@ -1,13 +1,14 @@
-"""Motions for identification: within all limits, at rest at the ends, and well conditioned."""
+"""Excitations: within all limits, at rest at the ends, well conditioned; and their files."""
 
 import numpy as np
 import pytest
+from identification_cases import motion_of
 
 import robodyn_ros as rd
 from robodyn_ros.dynamics.base_parameters import base_parameters
 from robodyn_ros.dynamics.regressor import regressor
 from robodyn_ros.errors import ArgumentError
-from robodyn_ros.identification.excitation import excitation
+from robodyn_ros.identification.excitation import excitation, write_motion
 
 FLOOR = 0.2
 
@@ -73,7 +74,7 @@ def test_the_same_seed_gives_the_same_motion():
     assert not np.array_equal(one.a, other.a)
 
 
-def test_a_workspace_may_be_any_function():
+def test_a_workspace_can_be_any_function():
     model = rd.robots.planar_2r()
     motion = excitation(
         model, qd_max=2.0, tries=20, workspace=lambda q: float(np.abs(q[:, 1]).max() - 1.0)
@@ -92,6 +93,51 @@ def test_a_workspace_may_be_any_function():
         ({"workspace": lambda q: 1.0}, "within the workspace"),
     ],
 )
-def test_what_cannot_be_is_refused(wanted, message):
+def test_wrong_arguments_are_rejected(wanted, message):
     with pytest.raises(ArgumentError, match=message):
         excitation(rd.robots.planar_2r(), **({"qd_max": 2.0, "tries": 2} | wanted))
+
+
+@pytest.fixture(scope="module")
+def planar():
+    model = rd.robots.planar_2r()
+    return model, motion_of(model)
+
+
+def test_a_csv_file(planar, tmp_path):
+    model, motion = planar
+    write_motion(motion, model.joint_names, tmp_path / "motion.csv", 50.0)
+    table = np.genfromtxt(tmp_path / "motion.csv", delimiter=",", names=True)
+    assert table.dtype.names[:3] == ("t", "q_joint_1", "q_joint_2")
+    np.testing.assert_allclose(table["t"], np.linspace(0.0, 10.0, 501))
+    q, qd, qdd, _ = motion.at(table["t"])
+    for name, values in (("q", q), ("qd", qd), ("qdd", qdd)):
+        np.testing.assert_allclose(table[f"{name}_joint_2"], values[:, 1], atol=1e-7)
+
+
+def test_a_yaml_file(planar, tmp_path):
+    yaml = pytest.importorskip("yaml")
+    model, motion = planar
+    write_motion(motion, model.joint_names, tmp_path / "motion.yaml", 3.0)
+    message = yaml.safe_load((tmp_path / "motion.yaml").read_text())
+    assert message["joint_names"] == list(model.joint_names)
+    assert len(message["points"]) == 31
+    point = message["points"][7]
+    time = point["time_from_start"]["sec"] + 1e-9 * point["time_from_start"]["nanosec"]
+    assert time == pytest.approx(7 / 3)
+    for key, values in zip(("positions", "velocities", "accelerations"), motion.at([7 / 3])):
+        np.testing.assert_allclose(point[key], values[0], atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("name", "rate", "message"),
+    [
+        ("motion.txt", 10.0, "must end in .csv or .yaml"),
+        ("motion.csv", 0.0, "rate must be positive"),
+        ("none/motion.csv", 10.0, "cannot write"),
+    ],
+)
+def test_wrong_files_are_rejected(planar, tmp_path, name, rate, message):
+    model, motion = planar
+    with pytest.raises(ArgumentError, match=message):
+        write_motion(motion, model.joint_names, tmp_path / name, rate)

@@ -1,4 +1,4 @@
-"""Identification: exact without noise, honest about noise, and always a possible robot."""
+"""Identification: exact without noise, honest about noise, always physically consistent."""
 
 import base64
 import json
@@ -15,11 +15,10 @@ from identification_cases import ARM, WIDTH, log_of, motion_of
 import robodyn_ros as rd
 from robodyn_ros.dynamics.friction import friction_torque
 from robodyn_ros.errors import ArgumentError
-from robodyn_ros.identification.drive_gains import find_gains
 from robodyn_ros.identification.identify import identify
 from robodyn_ros.identification.log import Log
-from robodyn_ros.identification.payload import identify_payload
-from robodyn_ros.identification.pseudo_inertia import pseudo_inertia
+from robodyn_ros.identification.payload import find_gains, identify_payload
+from robodyn_ros.model.inertial import pseudo_inertia
 from robodyn_ros.simulation.perturb import perturbed
 
 pytest.importorskip("cvxpy")
@@ -29,7 +28,7 @@ OFF = {"mass": 0.2, "com": 0.02, "inertia": 0.3, "friction": 0.4}
 
 
 def base_of(found, model):
-    """Base parameters of a model, with its rotors."""
+    """Return the base parameters of a model, with its rotor inertias."""
     return found.base.combine(np.concatenate([model.inertial_parameters(), model.rotor_inertia]))
 
 
@@ -57,7 +56,7 @@ def test_without_noise_base_parameters_and_friction_are_found(lwr):
     truth, start = base_of(found, real), base_of(found, nominal)
     rank = found.base.rank
     by_squares = found.least_squares.x[found.least_squares.columns[:rank]]
-    # What is left is the filter's: the friction that turns round, and the ends.
+    # The remaining error is the filter's: friction at reversals, and the ends.
     assert np.abs(by_squares - truth).max() < 0.03 * np.abs(start - truth).max()
     assert np.abs(base_of(found, found.model) - truth).max() < 0.03 * np.abs(start - truth).max()
     np.testing.assert_allclose(found.model.viscous, real.viscous, rtol=0.02)
@@ -75,7 +74,7 @@ def test_unseen_motion_is_predicted(lwr):
     np.testing.assert_array_equal(found.errors["motion 2"], unseen.relative)
 
 
-def test_the_model_says_what_the_fit_says(lwr):
+def test_the_model_predicts_what_the_fit_predicts(lwr):
     """The found model's inverse dynamics and friction are the predicted torque."""
     _, _, found, _, unseen, _ = lwr
     fit = found.fits[1]
@@ -89,7 +88,7 @@ def test_the_model_says_what_the_fit_says(lwr):
     np.testing.assert_allclose(losses, expected, atol=1e-9)
 
 
-def test_the_error_is_what_it_says(lwr):
+def test_the_errors_of_a_fit(lwr):
     fit = lwr[2].fits[1]
     e = fit.measured - fit.predicted
     rms = [np.sqrt(sum(x * x for x in column) / len(column)) for column in e.T]
@@ -118,7 +117,7 @@ def test_deviations_are_those_of_the_errors(seed):
 
 
 @pytest.mark.parametrize("noise", [0.1, 1.0])
-def test_whatever_the_noise_a_possible_robot_comes_out(noise):
+def test_the_result_is_consistent_whatever_the_noise(noise):
     nominal = rd.robots.rx90()
     real = perturbed(nominal, 5, **OFF)
     log = log_of(real, motion_of(nominal, 5, qd_max=1.0), noise=noise, rate=100.0)
@@ -136,8 +135,8 @@ def test_whatever_the_noise_a_possible_robot_comes_out(noise):
         assert np.linalg.eigvalsh(pseudo_inertia(ten))[0] > 0.0
 
 
-def test_a_link_without_mass_stays_next_to_nothing():
-    """MuJoCo refuses the nominal robot, and takes the one that was found."""
+def test_a_massless_link_stays_nearly_massless():
+    """MuJoCo rejects the nominal robot, and accepts the identified one."""
     text = re.sub(r"<inertial>.*?</inertial>", "", ARM, count=1, flags=re.DOTALL)
     nominal = rd.load_urdf(text)
     with pytest.raises(ValueError, match="mjMINVAL"):
@@ -150,8 +149,8 @@ def test_a_link_without_mass_stays_next_to_nothing():
     assert mujoco.MjModel.from_xml_string(found.to_urdf()).nbody > 1
 
 
-def test_least_squares_alone_would_give_impossible_robots():
-    """What the semidefinite program is for: an inertia found in noise may be negative."""
+def test_least_squares_alone_gives_inconsistent_robots():
+    """The semidefinite program is needed: least squares may find a negative inertia."""
     nominal = rd.robots.planar_2r()
     motion = motion_of(nominal, 3, qd_max=0.1)
     rotors = []
@@ -163,8 +162,8 @@ def test_least_squares_alone_would_give_impossible_robots():
     assert min(rotors) < 0.0
 
 
-def test_where_the_data_say_nothing_the_nominal_model_stays():
-    """The last joint stands still: nothing shows of its rotor and its friction."""
+def test_unexcited_parameters_stay_nominal():
+    """The last joint stands still: its rotor inertia and friction are not excited."""
     nominal = rd.robots.kuka_lwr4()
     motion = motion_of(nominal, 2)
     motion.a[6], motion.b[6] = 0.0, 0.0
@@ -179,7 +178,7 @@ def test_where_the_data_say_nothing_the_nominal_model_stays():
         assert parameters[name].told > 0.5, name
     told, idle, moved = (
         next(line for line in found.unexcited.splitlines() if words in line)
-        for words in ("base parameters no better", "No motion shows", "hardly moved")
+        for words in ("base parameters no better", "No motion excites", "hardly moved")
     )
     assert "Ia7" in told and "Ia2" not in told
     assert f"m, mx, my, mz, Ixx, Ixy, Ixz, Iyy, Iyz of {link[0]}" in idle
@@ -188,7 +187,7 @@ def test_where_the_data_say_nothing_the_nominal_model_stays():
     assert last == np.inf
 
 
-def test_without_acceleration_by_the_momentum():
+def test_the_momentum_method_needs_no_acceleration():
     """The filtered regressor, [LuMeng1993] remark 2."""
     nominal = rd.robots.planar_2r()
     real = perturbed(nominal, 1, **OFF)
@@ -249,7 +248,7 @@ def test_yaml(lwr, tmp_path):
 
 
 class Page(HTMLParser):
-    """What a report asks a browser for, and the texts of its headings, tables and buttons."""
+    """External references of a report, and the texts of its headings, tables and buttons."""
 
     def __init__(self, text):
         super().__init__()
@@ -298,7 +297,7 @@ def test_the_report_stands_alone(lwr, tmp_path):
     np.testing.assert_allclose(values, found.fits[1].measured[:, 0], atol=1e-4)
 
 
-def test_names_of_strangers_do_no_harm_to_the_report(tmp_path):
+def test_harmful_names_are_escaped_in_the_report(tmp_path):
     pytest.importorskip("plotly")
     evil = "</script><script src='http://x'>"
     nominal = rd.load_urdf(ARM.replace('"reach"', quoteattr(evil)))
@@ -309,7 +308,7 @@ def test_names_of_strangers_do_no_harm_to_the_report(tmp_path):
     assert page.asked == [] and len(page.texts["script"]) == 2
 
 
-def test_sliding_joints_are_told_in_newtons(tmp_path):
+def test_prismatic_joints_have_newtons(tmp_path):
     nominal = rd.load_urdf(ARM)
     log = log_of(nominal, motion_of(nominal, 1))
     found = identify(nominal, [log], friction=("viscous",))
@@ -321,8 +320,8 @@ def test_sliding_joints_are_told_in_newtons(tmp_path):
     assert "shoulder [N m]" in page.texts["th"] and "reach [N]" in page.texts["th"]
 
 
-def test_stiction_of_the_nominal_model_is_where_the_search_begins():
-    """The Stribeck term is what stiction is above Coulomb's, not how fast it fades."""
+def test_the_search_starts_from_the_nominal_stiction():
+    """The Stribeck term is stiction minus Coulomb friction, not its decay with speed."""
     nominal = rd.robots.planar_2r().replace(coulomb=2.0, stiction=3.0, stribeck=7.0)
     motion = motion_of(nominal, 1)
     motion.a[1], motion.b[1] = 0.0, 0.0
@@ -344,7 +343,7 @@ def test_stiction_of_the_nominal_model_is_where_the_search_begins():
         ({"model": rd.robots.rx90()}, "has 2 joints"),
     ],
 )
-def test_what_cannot_be_is_refused(wanted, message):
+def test_wrong_arguments_are_rejected(wanted, message):
     model = rd.robots.planar_2r()
     logs = [log_of(model, motion_of(model, 1))]
     arguments = {"model": model, "logs": logs} | wanted

@@ -1,10 +1,16 @@
-"""Dry friction with a memory, against its differential equation and its limits."""
+"""Friction with presliding, against its differential equation and its limits."""
 
 import numpy as np
 from scipy.integrate import solve_ivp
 
-from robodyn_ros.identification.dry_friction import AT_REST, RELAXATION, smooth_sign
-from robodyn_ros.identification.friction import TERMS, FrictionShape, JointFriction
+from robodyn_ros.identification.friction import (
+    RELAXATION_TIME,
+    REST_SPEED,
+    TERMS,
+    FrictionShape,
+    JointFriction,
+    smooth_sign,
+)
 
 DT = 1e-3
 T = DT * np.arange(4000)
@@ -16,7 +22,7 @@ def test_without_presliding_it_is_a_tanh():
     np.testing.assert_allclose(s, np.tanh(QD / [0.01, 0.02]))
 
 
-def test_it_follows_the_law_of_dahl():
+def test_it_follows_dahl_s_law():
     """ds/dt = |qd| / presliding (tanh(qd / width) - s), integrated by another method."""
     width, presliding = 0.02, 0.002
 
@@ -26,15 +32,15 @@ def test_it_follows_the_law_of_dahl():
 
     truth = solve_ivp(rate, (0.0, T[-1]), [0.0], t_eval=T, rtol=1e-8, max_step=1e-3).y[0]
     s = smooth_sign(DT, QD[:, :1], np.array([width]), np.array([presliding]))[:, 0]
-    moving = np.abs(QD[:, 0]) > 5.0 * AT_REST
+    moving = np.abs(QD[:, 0]) > 5.0 * REST_SPEED
     np.testing.assert_allclose(s[moving], truth[moving], atol=0.01)
 
 
-def test_at_rest_it_stays_and_fades():
+def test_at_rest_it_decays():
     qd = np.where(T < 1.0, 0.3, 0.0)[:, None]
     s = smooth_sign(DT, qd, np.array([0.01]), np.array([1e-4]))[:, 0]
     assert s[990] > 0.999
-    np.testing.assert_allclose(s[2100] / s[1100], np.exp(-1.0 / RELAXATION), rtol=1e-6)
+    np.testing.assert_allclose(s[2100] / s[1100], np.exp(-1.0 / RELAXATION_TIME), rtol=1e-6)
 
 
 def test_the_terms_add_up():
