@@ -11,7 +11,7 @@ from source_tree import ROOT, source_files
 # Each may import what stands above it; those on one line do not import each other.
 LAYERS = [
     {"errors"},
-    {"resources", "settings"},
+    {"html_page", "resources", "settings"},
     {"model"},
     {"dynamics"},
     {"sensing"},

@@ -177,6 +177,6 @@ class Identified:
 
     def report(self, path: str | PathLike[str]) -> None:
         """Write a self-contained HTML page: torques, errors, parameters, lack of excitation."""
-        from .report import page
+        from .report import report
 
-        Path(path).write_text(page(self), encoding="utf-8")
+        Path(path).write_text(report(self), encoding="utf-8")

@@ -1,72 +1,104 @@
-"""The identification's report: one HTML page that needs no other file and no network."""
+"""The identification's report: errors, torques, unexcited parameters, and all values found."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Sequence
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..errors import ArgumentError
+from ..html_page import (
+    FIGURE_OPTIONS,
+    LAYOUT,
+    Cell,
+    data_script,
+    header,
+    note,
+    page,
+    plotly_script,
+    section,
+    subplots,
+    table,
+)
 from .parameter_table import Parameter, torque_units
-from .report_style import STYLE
-from .report_torques import torques
+
 
 if TYPE_CHECKING:
     from .identified import Fit, Identified
 
-# The browser itself then asks nobody for anything; plotly compiles its drawing code.
-OFFLINE = (
-    "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; "
-    "img-src data: blob:"
+PANEL_HEIGHT = 170  # [px], of each joint's torque
+# Measured is broad and light below predicted: both are visible where they agree.
+TORQUE_LINES = (
+    ("measured", "#8fbbe6", 3.5),
+    ("predicted", "#b5390f", 1.2),
+    ("error", "#7b8794", 1.0),
 )
+# Only the chosen log is drawn: a browser has few WebGL surfaces for fast lines.
+SCRIPT = """
+(() => {
+  const logs = JSON.parse(document.getElementById('logs').textContent);
+  const buttons = document.querySelectorAll('button[data-log]');
+  function show(k) {
+    buttons.forEach((b, i) => b.classList.toggle('on', i === k));
+    Plotly.react('torques', logs[k].data, logs[k].layout, %s);
+  }
+  buttons.forEach((b, k) => b.addEventListener('click', () => show(k)));
+  show(0);
+})();
+"""
 
 
-def page(found: Identified) -> str:
-    """The whole page as text."""
-    title = f"Identification of {escape(found.nominal.name)}"
-    parts = [
-        f"<header><h1>{title}</h1>{_facts(found)}</header>",
-        "<h2>Torque error</h2>",
-        "<p>Root mean square of measured less predicted torque, as a share of the measured. "
-        "Filtered alike; logs that are <em>held out</em> were only predicted.</p>",
-        _relative(found),
-        *(f'<p class="doubt">{escape(doubt)}.</p>' for doubt in found.doubts),
-        f"<details><summary>The same in N m or N</summary>{_absolute(found)}</details>",
-        "<h2>Measured and predicted torque</h2>",
-        torques(found),
-        "<h2>What the motion did not excite</h2>",
-        _list(found.unexcited.splitlines()),
-        "<h2>Parameters</h2>",
-        "<p>Physically consistent values, each with its standard deviation; bodies about their "
-        "joint frames. <em>Told</em> is how much of a value comes from the data: the rest comes "
-        "from the nominal model.</p>",
-        _parameters(found),
-        "<h2>Base parameters</h2>",
-        "<p>The combinations that torques can tell apart, by weighted least squares alone. "
-        "Numbers count the links: mx1 is the first moment of "
-        f"{escape(found.nominal.link_names[0])} along its x axis; Ia is a rotor.</p>",
-        _base(found),
-    ]
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{OFFLINE}">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{title}</title><style>{STYLE}</style></head><body>{''.join(parts)}</body></html>"
+def report(found: Identified) -> str:
+    """Return the page as text."""
+    title = f"Identification of {found.nominal.name}"
+    return page(
+        title,
+        header(title, [], _facts(found)),
+        section(
+            "Torque error",
+            note(
+                "Root mean square of measured minus predicted torque, as a share of the measured "
+                "torque. Both are filtered alike. Logs that are held out were only predicted."
+            ),
+            _relative_errors(found),
+            *(f'<p class="warning">{escape(doubt)}.</p>' for doubt in found.doubts),
+            f"<details><summary>in N m or N</summary>{_absolute_errors(found)}</details>",
+        ),
+        section("Measured and predicted torque", _torques(found)),
+        section("Not excited by the motion", _list(found)),
+        section(
+            "Parameters",
+            note(
+                "Physically consistent values, each with its standard deviation; inertial "
+                "parameters about the joint frames. The last column is the share of a value that "
+                "comes from the data; the rest comes from the nominal model."
+            ),
+            _parameters(found),
+        ),
+        section(
+            "Base parameters",
+            note(
+                "The combinations that torques depend on, by weighted least squares alone. "
+                "Numbers count the links: mx1 is the first moment of "
+                f"{found.nominal.link_names[0]} along its x axis; Ia is a rotor inertia."
+            ),
+            _base_parameters(found),
+        ),
     )
 
 
-def _facts(found: Identified) -> str:
+def _facts(found: Identified) -> list[tuple[str, str]]:
     used, held_out = ([f for f in found.fits if f.held_out is out] for out in (False, True))
-    facts = [
+    return [
         ("joints", f"{found.nominal.n}"),
         ("used for the fit", _length(used)),
-        ("held out", _length(held_out) if held_out else "nothing"),
+        ("held out", _length(held_out) if held_out else "none"),
         ("base parameters", f"{found.base.rank}"),
         ("condition number", f"{found.least_squares.condition:.3g}"),
     ]
-    cells = (f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in facts)
-    return f"<dl>{''.join(cells)}</dl>"
 
 
 def _length(fits: Sequence[Fit]) -> str:
@@ -74,85 +106,111 @@ def _length(fits: Sequence[Fit]) -> str:
     return f"{len(fits)} log{'s' if len(fits) > 1 else ''}, {seconds:.0f} s"
 
 
-def _relative(found: Identified) -> str:
-    """A row for each log, a bar in each cell."""
-    rows = []
-    for fit in found.fits:
-        cells = (
-            f'<td class="bar" style="--share:{min(100.0 * x, 100.0):.1f}%">{100.0 * x:.2f} %</td>'
-            for x in fit.relative
-        )
-        rows.append(f"<tr><th>{_name(fit)}</th>{''.join(cells)}</tr>")
-    return _framed(_head("log", *found.nominal.joint_names), rows)
+def _relative_errors(found: Identified) -> str:
+    """Return a row for each log, with a bar in each cell."""
+    rows: list[list[str | Cell]] = [
+        [*_log(fit), *(Cell(f"{100.0 * x:.2f} %", share=float(x)) for x in fit.relative)]
+        for fit in found.fits
+    ]
+    return table(("log", "use", *found.nominal.joint_names), rows, text=2)
 
 
-def _absolute(found: Identified) -> str:
-    rows = []
+def _absolute_errors(found: Identified) -> str:
+    rows: list[list[str | Cell]] = []
     for fit in found.fits:
-        lines = (
+        for what, values in (
             ("all samples, rms", fit.rms),
             ("at velocity reversals, rms", fit.at_reversals),
             ("largest", fit.largest),
-        )
-        for k, (what, values) in enumerate(lines):
-            name = f'<th rowspan="{len(lines)}">{_name(fit)}</th>' if k == 0 else ""
-            cells = "".join(f"<td>{_number(x, '.3g')}</td>" for x in values)
-            rows.append(f"<tr>{name}<th>{what}</th>{cells}</tr>")
-    model = found.nominal
-    joints = zip(model.joint_names, torque_units(model), strict=True)
+        ):
+            numbers = (f"{x:.3g}" if np.isfinite(x) else "–" for x in values)
+            rows.append([*_log(fit), what, *numbers])
+    joints = zip(found.nominal.joint_names, torque_units(found.nominal), strict=True)
     names = [f"{joint} [{unit}]" for joint, unit in joints]
-    return _framed(_head("log", "error", *names), rows)
+    return table(("log", "use", "error", *names), rows, text=3)
 
 
-def _name(fit: Fit) -> str:
-    kind = ("out", "held out") if fit.held_out else ("used", "used")
-    return f'{escape(fit.name)} <span class="tag {kind[0]}">{kind[1]}</span>'
+def _log(fit: Fit) -> tuple[str, Cell]:
+    """Return a log's name and use."""
+    return fit.name, Cell("held out", "held-out") if fit.held_out else Cell("fit")
 
 
-def _parameters(found: Identified) -> str:
-    """A card for each link and each joint."""
-    owners: dict[str, list[Parameter]] = {}
-    for p in found.parameters:
-        owners.setdefault(p.name.partition(" of ")[2], []).append(p)
-    cards = []
-    for owner, those in owners.items():
-        rows = [
-            f"<tr><th>{escape(p.name.partition(' of ')[0])} <small>{_unit(p.unit)}</small></th>"
-            f"<td>{p.nominal:.4g}</td><td>{p.value:.4g}</td><td>± {p.deviation:.2g}</td>"
-            f'<td class="bar" style="--share:{p.told:.0%}">{100.0 * p.told:.0f} %</td></tr>'
-            for p in those
-        ]
-        head = _head("", "nominal", "found", "deviation", "told")
-        cards.append(f"<section><h3>{escape(owner)}</h3>{_framed(head, rows)}</section>")
-    return f'<div class="cards">{"".join(cards)}</div>'
+def _torques(found: Identified) -> str:
+    """Return a button for each log and the figure; a hint where plotly is missing."""
+    try:
+        figures = ",".join(_torque_figure(found, fit).to_json() for fit in found.fits)
+    except ArgumentError as missing:
+        return note(str(missing))
+    buttons = "".join(
+        f"<button data-log>{escape(f'{name} ({use.text})')}</button>"
+        for name, use in map(_log, found.fits)
+    )
+    return (
+        f'{plotly_script()}<div class="row">{buttons}</div><div id="torques"></div>'
+        f"{data_script('logs', f'[{figures}]')}"
+        f"<script>{SCRIPT % json.dumps(FIGURE_OPTIONS)}</script>"
+    )
 
 
-def _base(found: Identified) -> str:
-    rows = [
-        f"<tr><th>{escape(line)}</th><td>{value:.5g}</td>"
-        f"<td>{'not told' if np.isinf(deviation) else f'± {deviation:.2g}'}</td></tr>"
-        for line, value, deviation in found.base_table
-    ]
-    return _framed(_head("combination", "found", "deviation"), rows)
+def _torque_figure(found: Identified, fit: Fit) -> Any:
+    """Return a figure of measured, predicted and error torque, a panel for each joint."""
+    model = found.nominal
+    figure = subplots(model.n)
+    t = np.asarray(fit.t - fit.t[0], dtype=np.float32)
+    for j, (joint, unit) in enumerate(zip(model.joint_names, torque_units(model), strict=True)):
+        for name, colour, width in TORQUE_LINES:
+            figure.add_scattergl(
+                x=t,
+                y=np.asarray(getattr(fit, name)[:, j], dtype=np.float32),
+                name=name,
+                mode="lines",
+                line={"color": colour, "width": width},
+                legendgroup=name,
+                showlegend=j == 0,
+                row=j + 1,
+                col=1,
+            )
+        figure.update_yaxes(title_text=f"{escape(joint)}<br>[{unit}]", row=j + 1, col=1)
+    figure.update_xaxes(title_text="time [s]", row=model.n, col=1)
+    figure.update_layout(height=PANEL_HEIGHT * model.n + 90, **LAYOUT)
+    return figure
 
 
-def _unit(text: str) -> str:
-    return escape(text.replace("^2", "²")) if text != "1" else ""
-
-
-def _number(value: float, form: str) -> str:
-    return format(value, form) if np.isfinite(value) else "–"
-
-
-def _list(items: Iterable[str]) -> str:
+def _list(found: Identified) -> str:
+    items = sentences(found) or ["All parameters are excited."]
     return f"<ul>{''.join(f'<li>{escape(item)}</li>' for item in items)}</ul>"
 
 
-def _head(*names: str) -> str:
-    return "<tr>" + "".join(f"<th>{escape(name)}</th>" for name in names) + "</tr>"
+def _parameters(found: Identified) -> str:
+    """Return a table for each link and each joint."""
+    owners: dict[str, list[Parameter]] = {}
+    for p in found.parameters:
+        owners.setdefault(p.name.partition(" of ")[2], []).append(p)
+    head = ("", "unit", "nominal", "found", "deviation", "from data")
+    cards = []
+    for owner, rows in owners.items():
+        lines = [
+            (
+                p.name.partition(" of ")[0],
+                p.unit.replace("^2", "²") if p.unit != "1" else "",
+                f"{p.nominal:.4g}",
+                f"{p.value:.4g}",
+                f"± {p.deviation:.2g}",
+                Cell(f"{100.0 * p.told:.0f} %", share=p.told),
+            )
+            for p in rows
+        ]
+        cards.append(f"<div><h3>{escape(owner)}</h3>{table(head, lines, text=2)}</div>")
+    return f'<div class="cards">{"".join(cards)}</div>'
 
 
-def _framed(head: str, rows: Iterable[str]) -> str:
-    """A table that scrolls where the window is too narrow."""
-    table = f"<table><thead>{head}</thead><tbody>{''.join(rows)}</tbody></table>"
-    return f'<div class="wide">{table}</div>'
+def _base_parameters(found: Identified) -> str:
+    rows = [
+        (
+            combination,
+            f"{value:.5g}",
+            "not excited" if np.isinf(deviation) else f"± {deviation:.2g}",
+        )
+        for combination, value, deviation in found.base_table
+    ]
+    return table(("combination", "found", "deviation"), rows)

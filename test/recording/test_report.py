@@ -9,13 +9,13 @@ import pytest
 from recording_cases import MODEL, motion, write_bag
 
 from robodyn_ros.detection.monitor_settings import MonitorSettings, ThresholdSettings
+from robodyn_ros.html_page import table
 from robodyn_ros.recording.command import Question, answered, save_report
-from robodyn_ros.recording.html_page import table
+from robodyn_ros.recording.figures import thinned
 from robodyn_ros.recording.node_yaml import NodeParameters
 from robodyn_ros.recording.offline import Watched, watch
 from robodyn_ros.recording.report import report
 from robodyn_ros.recording.run import Run
-from robodyn_ros.recording.thinning import thinned
 from robodyn_ros.recording.tuning import SCALES, tune
 
 pytest.importorskip("rosbags")
@@ -135,7 +135,7 @@ def test_the_page_works_offline_in_a_browser(opened):
         return re.search(r"base: \[([\d.]+)", sheet.inner_text("#yaml"))[1]
 
     started, drawn_at, said = base(), limit(), sheet.inner_text("#chosen")
-    assert "0 false alarms an hour, 2 of 2 contacts told" in said
+    assert "0 false alarms per hour, 2 of 2 contacts detected" in said
     sheet.locator("#scale").focus()
     for _ in range(20):
         sheet.keyboard.press("ArrowLeft")
