@@ -25,7 +25,6 @@ from ..html_page import (
 )
 from .parameter_table import Parameter, torque_units
 
-
 if TYPE_CHECKING:
     from .identified import Fit, Identified
 
@@ -68,7 +67,7 @@ def report(found: Identified) -> str:
             f"<details><summary>in N m or N</summary>{_absolute_errors(found)}</details>",
         ),
         section("Measured and predicted torque", _torques(found)),
-        section("Not excited by the motion", _list(found)),
+        section("Not excited by the motion", _unexcited(found)),
         section(
             "Parameters",
             note(
@@ -132,7 +131,7 @@ def _absolute_errors(found: Identified) -> str:
 
 def _log(fit: Fit) -> tuple[str, Cell]:
     """Return a log's name and use."""
-    return fit.name, Cell("held out", "held-out") if fit.held_out else Cell("fit")
+    return fit.name, Cell("held out", "held-out") if fit.held_out else Cell("used")
 
 
 def _torques(found: Identified) -> str:
@@ -176,9 +175,9 @@ def _torque_figure(found: Identified, fit: Fit) -> Any:
     return figure
 
 
-def _list(found: Identified) -> str:
-    items = sentences(found) or ["All parameters are excited."]
-    return f"<ul>{''.join(f'<li>{escape(item)}</li>' for item in items)}</ul>"
+def _unexcited(found: Identified) -> str:
+    items = (f"<li>{escape(sentence)}</li>" for sentence in found.unexcited.splitlines())
+    return f"<ul>{''.join(items)}</ul>"
 
 
 def _parameters(found: Identified) -> str:

@@ -278,7 +278,7 @@ def test_the_report_stands_alone(lwr, tmp_path):
     assert page.texts["h2"] == [
         "Torque error",
         "Measured and predicted torque",
-        "What the motion did not excite",
+        "Not excited by the motion",
         "Parameters",
         "Base parameters",
     ]
@@ -288,9 +288,9 @@ def test_the_report_stands_alone(lwr, tmp_path):
     for p in found.parameters:
         assert f"± {p.deviation:.2g}" in page.texts["td"]
     assert set(found.unexcited.splitlines()) == set(page.texts["li"])
-    plotly, drawing = page.texts["script"]
-    assert "plotly.js" in plotly and "showSendToCloud: false" in drawing
-    logs = json.loads(drawing.split("const logs = ")[1].split(";\n")[0])
+    plotly, data, drawing = page.texts["script"]
+    assert "plotly.js" in plotly and '"showSendToCloud": false' in drawing
+    logs = json.loads(data)
     assert [len(log["data"]) for log in logs] == [3 * nominal.n] * 2
     measured = logs[1]["data"][0]["y"]
     values = np.frombuffer(base64.b64decode(measured["bdata"]), np.float32)
@@ -305,7 +305,7 @@ def test_harmful_names_are_escaped_in_the_report(tmp_path):
     found = identify(nominal, [log_of(nominal, motion_of(nominal), name=evil)], friction=())
     found.report(tmp_path / "report.html")
     page = Page((tmp_path / "report.html").read_text())
-    assert page.asked == [] and len(page.texts["script"]) == 2
+    assert page.asked == [] and len(page.texts["script"]) == 3
 
 
 def test_prismatic_joints_have_newtons(tmp_path):
