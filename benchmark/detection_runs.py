@@ -22,7 +22,7 @@ import robodyn_ros as rd
 from robodyn_ros.detection.model_correction import correct_model
 from robodyn_ros.detection.observer import residual
 from robodyn_ros.detection.thresholds import Thresholds
-from robodyn_ros.simulation.perturb import perturbed
+from robodyn_ros.simulation.disturbances import perturbed
 from robodyn_ros.simulation.plant import Plant
 from robodyn_ros.simulation.rigid import RigidPlant
 from robodyn_ros.simulation.rigid_step import rigid_step

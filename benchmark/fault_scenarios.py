@@ -16,7 +16,7 @@ from detection_runs import FRICTION_WIDTH, Arm, known_model, nominal
 import robodyn_ros as rd
 from robodyn_ros.detection.fault_identification import KINDS, FaultReport, identify_fault
 from robodyn_ros.detection.model_errors import ModelErrors
-from robodyn_ros.simulation.perturb import perturbed
+from robodyn_ros.simulation.disturbances import perturbed
 from robodyn_ros.simulation.rigid import RigidPlant
 from robodyn_ros.simulation.sensors import LWR_SENSORS
 

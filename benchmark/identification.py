@@ -38,7 +38,7 @@ from robodyn_ros.identification.identify import identify
 from robodyn_ros.identification.log import Log
 from robodyn_ros.identification.payload import identify_payload
 from robodyn_ros.identification.samples import prepare
-from robodyn_ros.simulation.perturb import perturbed
+from robodyn_ros.simulation.disturbances import perturbed
 from robodyn_ros.simulation.rigid import RigidPlant
 from robodyn_ros.simulation.sensors import LWR_SENSORS
 

@@ -120,7 +120,7 @@ _HOME = {
     "simulation.mujoco_plant": ["MujocoPlant"],
     "simulation.obstacles": ["Box", "Pendulum", "Plane", "Probe", "Sphere"],
     "simulation.sensors": ["LWR_SENSORS", "Measurement", "SensorModel"],
-    "simulation.perturb": ["perturbed"],
+    "simulation.disturbances": ["perturbed"],
 }
 _MODULE = {name: module for module, names in _HOME.items() for name in names}
 _MODULE["robots"] = "model.robots"
@@ -256,6 +256,7 @@ if TYPE_CHECKING:  # the same for type checkers; a test keeps both lists alike
     from .model.urdf import load_urdf as load_urdf
     from .model.urdf_writer import to_urdf as to_urdf
     from .resources import share_path as share_path
+    from .simulation.disturbances import perturbed as perturbed
     from .simulation.elastic import ElasticJointPlant as ElasticJointPlant
     from .simulation.mujoco_plant import MujocoPlant as MujocoPlant
     from .simulation.obstacles import Box as Box
@@ -263,7 +264,6 @@ if TYPE_CHECKING:  # the same for type checkers; a test keeps both lists alike
     from .simulation.obstacles import Plane as Plane
     from .simulation.obstacles import Probe as Probe
     from .simulation.obstacles import Sphere as Sphere
-    from .simulation.perturb import perturbed as perturbed
     from .simulation.plant import PlantState as PlantState
     from .simulation.rigid import RigidPlant as RigidPlant
     from .simulation.sensors import LWR_SENSORS as LWR_SENSORS

@@ -14,10 +14,10 @@ from ..control.reactions import Stop
 from ..errors import ArgumentError
 from ..model.robot import RobotModel
 from ..settings import check, one_or_each, setting
+from ..simulation.disturbances import SHAPES
 from ..simulation.elastic import ElasticJointPlant
 from ..simulation.obstacles import Box, Obstacle, Pendulum, Plane, Sphere
 from ..simulation.plant import Plant, PlantState
-from ..simulation.pushes import SHAPES
 from ..simulation.rigid import RigidPlant
 from ..simulation.sensors import LWR_SENSORS, SensorModel
 from .plant_settings import PlantSettings

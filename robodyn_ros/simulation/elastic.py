@@ -1,4 +1,4 @@
-"""ElasticJointPlant: motors that drive the links through springs."""
+"""ElasticJointPlant: an arm whose motors drive the links through springs."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from ..dynamics.dispatch import per_joint
 from ..dynamics.mass_matrix import mass_matrix
 from ..dynamics.newton_euler import gravity_torque
 from ..errors import ArgumentError
@@ -18,24 +19,24 @@ from .rigid import RigidPlant
 from .rigid_step import elastic_step
 from .sensors import SensorModel
 
-REACH = 1.0  # [rad], how far the fastest oscillation may go in a substep
-POSTURES = 8  # how many are looked at, besides the present one, for the fastest oscillation
+MAX_PHASE = 1.0  # [rad], of the fastest oscillation per substep
+POSTURES = 8  # random postures, besides the present one, in which that oscillation is computed
 
 
 class ElasticJointPlant(RigidPlant):
-    """An arm of rigid links on elastic joints, [Khalil2019] (7.35):
+    """Simulated arm of rigid links on elastic joints, [Khalil2019] (7.35):
 
         M(q) qdd + c(q, qd) + g(q) = K (theta - q) + D (thetad - qd) + tau_ext
         Ia thetadd + friction(thetad) + K (theta - q) + D (thetad - qd) = tau
 
-    with M of the links alone and Ia the rotors' inertias, of which no joint may lack one. theta,
-    the motors' positions, are reflected to the joints. `state.q` and `state.qd` are those of the
-    links. Friction, stops and the brake of a locked joint act on the motors.
+    M is that of the links alone, Ia the rotor inertias, which every joint must have. theta are the
+    motor positions, reflected to the joints. `state.q` and `state.qd` are those of the links.
+    Friction, stops and the brake of a locked joint act on the motors.
 
-    stiffness [N m/rad or N/m], damping [N m s/rad or N s/m]: K and D, one number or one per joint.
-    substeps: by default as many as the fastest motion calls for; many, where a strong damper meets
-    a light link. The rest is as for the rigid plant. The arm starts with its springs bent as
-    gravity would bend them at rest.
+    stiffness K [N m/rad or N/m], damping D [N m s/rad or N s/m]: one number or one per joint.
+    substeps: by default as many as the fastest oscillation needs; these are many if a strong
+    damper meets a light link. The other arguments are those of RigidPlant. The arm starts with its
+    springs in balance with gravity.
     """
 
     _kernel = staticmethod(elastic_step)
@@ -59,17 +60,19 @@ class ElasticJointPlant(RigidPlant):
         probes: Sequence[Probe] | None = None,
         seed: int = 0,
     ) -> None:
-        self.stiffness = _per_joint(model, "stiffness", stiffness)
-        self.damping = _per_joint(model, "damping", damping)
+        self.stiffness = per_joint(model, "stiffness", stiffness)
+        self.damping = per_joint(model, "damping", damping)
+        if (self.damping < 0.0).any():
+            raise ArgumentError(f"damping must not be negative, got {damping!r}")
         for joint, K, rotor in zip(
             model.joint_names, self.stiffness, model.rotor_inertia, strict=True
         ):
-            if K == 0.0:
+            if not K > 0.0:
                 raise ArgumentError(f"stiffness of joint '{joint}' must be positive, got {K!r}")
             if rotor == 0.0:
                 raise ArgumentError(
-                    f"joint '{joint}' has no rotor inertia: an elastic joint needs a motor of its "
-                    "own, give the model one with replace(rotor_inertia=…)"
+                    f"joint '{joint}' has no rotor inertia, which an elastic joint needs: set it "
+                    "with model.replace(rotor_inertia=...)"
                 )
         self._automatic = substeps is None
         super().__init__(
@@ -90,33 +93,32 @@ class ElasticJointPlant(RigidPlant):
 
     @property
     def motor_q(self) -> Array:
-        """Positions of the motors, reflected to the joints."""
+        """Motor positions (n,) [rad or m], reflected to the joints."""
         n = self.model.n
         return self._numbers[n : 2 * n].copy()
 
     @property
     def motor_qd(self) -> Array:
-        """Velocities of the motors, reflected to the joints."""
+        """Motor velocities (n,) [rad/s or m/s], reflected to the joints."""
         n = self.model.n
         return self._numbers[3 * n : 4 * n].copy()
 
     @property
     def joint_torque(self) -> Array:
-        """K (theta - q) [N m or N]: what torque sensors in the joints would read."""
+        """Torque K (theta - q) (n,) [N m or N], as joint torque sensors read it."""
         return self.stiffness * (self.motor_q - self.state.q)
 
     def _restart(self) -> None:
         q, qd = self.state.q, self.state.qd
-        bent = gravity_torque(self.model, q) / self.stiffness
-        self._held = {}
-        self._begin(np.concatenate([q, q + bent]), np.concatenate([qd, qd]))
+        deflection = gravity_torque(self.model, q) / self.stiffness
+        self._begin(np.concatenate([q, q + deflection]), np.concatenate([qd, qd]))
         self._rebuild()
 
     def _rebuild(self) -> None:
         super()._rebuild()
-        self._fastest = self._fastest_rate()
+        self._highest_rate = self._compute_highest_rate()
 
-    def _springs(self) -> Array:
+    def _spring_rows(self) -> Array:
         return np.column_stack([self.stiffness, self.damping, self.model.rotor_inertia])
 
     def _links(self) -> RobotModel:
@@ -126,40 +128,28 @@ class ElasticJointPlant(RigidPlant):
         return self.motor_q
 
     def _substeps(self, dt: float) -> int:
-        return math.ceil(dt * self._fastest / REACH) if self._automatic else self.substeps
+        return math.ceil(dt * self._highest_rate / MAX_PHASE) if self._automatic else self.substeps
 
-    def _fastest_rate(self) -> float:
-        """[1/s]: no oscillation and no decay is faster, in the postures looked at.
+    def _compute_highest_rate(self) -> float:
+        """Return the highest rate [1/s] of oscillation or decay over several postures.
 
-        A spring bends by  K (theta - q)  and meets  1 / (M^-1 + Ia^-1)  of inertia.
+        A spring with the torque K (theta - q) moves the inertia 1 / (M^-1 + Ia^-1).
         """
         model, n = self.model, self.model.n
         low, high = np.maximum(model.q_min, -np.pi), np.minimum(model.q_max, np.pi)
         random = np.random.default_rng(0)
         postures = [self.state.q, *random.uniform(low, high, (POSTURES, n))]
         M = mass_matrix(model, np.array(postures)) - np.diag(model.rotor_inertia)
-        yielding = np.linalg.inv(M) + np.diag(1.0 / model.rotor_inertia)
+        inverse = np.linalg.inv(M) + np.diag(1.0 / model.rotor_inertia)
 
         def largest(factors: Array) -> float:
             root = np.sqrt(factors)
-            return float(np.linalg.eigvalsh(root[:, None] * yielding * root).max())
+            return float(np.linalg.eigvalsh(root[:, None] * inverse * root).max())
 
-        viscous, coulomb, stiction, _ = self._losses().T
-        low, high, stop, brake = self._stops().T
-        there = np.isfinite(low) | np.isfinite(high)
-        drag = viscous + np.maximum(coulomb, stiction) / self.friction_width + there * brake
+        viscous, coulomb, stiction, _ = self._friction_rows().T
+        low, high, stop, brake = self._stop_rows().T
+        limited = np.isfinite(low) | np.isfinite(high)
+        drag = viscous + np.maximum(coulomb, stiction) / self.friction_width + limited * brake
         rate = largest(self.damping) + np.max(drag / model.rotor_inertia)
-        square = largest(self.stiffness) + np.max(there * stop / model.rotor_inertia)
+        square = largest(self.stiffness) + np.max(limited * stop / model.rotor_inertia)
         return float(max(rate, math.sqrt(square)))
-
-
-def _per_joint(model: RobotModel, name: str, value: npt.ArrayLike) -> Array:
-    try:
-        numbers = np.array(np.broadcast_to(value, (model.n,)), dtype=np.float64)
-    except (TypeError, ValueError):
-        numbers = np.empty(0)
-    if not (numbers.shape == (model.n,) and np.isfinite(numbers).all() and (numbers >= 0.0).all()):
-        raise ArgumentError(
-            f"{name} must be one number or {model.n}, finite and not negative, got {value!r}"
-        )
-    return numbers

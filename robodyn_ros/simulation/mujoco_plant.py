@@ -1,4 +1,4 @@
-"""MujocoPlant: the same robot in another physics engine, with shapes that touch obstacles."""
+"""MujocoPlant: the robot simulated by MuJoCo, with collision shapes that touch obstacles."""
 
 from __future__ import annotations
 
@@ -25,37 +25,37 @@ from .plant import Array, Plant
 from .sensors import SensorModel
 
 INTEGRATORS = {"implicitfast": "mjINT_IMPLICITFAST", "rk4": "mjINT_RK4", "euler": "mjINT_EULER"}
-ROBOT, THINGS = 1, 2  # collision bits: the robot touches things, never itself
-LEAST_INERTIA = 1e-10  # [kg m^2]: MuJoCo knows no points with mass
-HOLD_TIME = 0.005  # [s], how fast the brake of a locked joint and mimic joints hold
-HARD = [0.99, 0.999, 0.001, 0.5, 2.0]  # MuJoCo's solimp of these
-SOFT = [0.0, 0.95, 0.005, 0.5, 2.0]  # of contacts: the force starts at 0 and nothing chatters
+ROBOT, OBSTACLE = 1, 2  # collision bits: the robot touches obstacles, never itself
+MIN_INERTIA = 1e-10  # [kg m^2], because MuJoCo rejects point masses
+HOLD_TIME = 0.005  # [s], time constant of brakes and of mimic joints
+HARD = [0.99, 0.999, 0.001, 0.5, 2.0]  # solimp of brakes and mimic joints
+SOFT = [0.0, 0.95, 0.005, 0.5, 2.0]  # solimp of contacts: the force starts at 0, no chatter
 
 
 class Contact(NamedTuple):
-    """A link that touches an obstacle."""
+    """Contact of a link with an obstacle, mean over the last step."""
 
     link: str
-    point: Array  # [m], in the base's frame; where the force acts, mean over the last step
-    force: Array  # [N], on the robot, in the base's axes, mean over the last step
+    point: Array  # (3,) [m], base frame
+    force: Array  # (3,) [N], on the robot, base axes
 
 
 class MujocoPlant(Plant):
-    """An arm simulated by MuJoCo, for which the extra 'mujoco' must be installed.
+    """Arm simulated by MuJoCo; needs the extra 'mujoco'.
 
-    urdf: path or text of the robot's URDF, which must describe the same robot as the model; its
-    plain collision shapes are used, its meshes are not. Without it, `to_urdf` writes one, with
-    balls and tubes of `radius` [m] to touch things with. Rotor inertias come from the model.
-    obstacles: Plane, Sphere, Box, Pendulum. How hard they are is up to `contact_time` [s], the
-    time constant of MuJoCo's contacts, not to their stiffness and damping.
-    timestep: the longest step [s] that MuJoCo takes; a longer `dt` is cut into equal ones.
+    urdf: path or text of a URDF of the same robot. Its plain collision shapes are used, its meshes
+    are not. Without it, `to_urdf` writes one with balls and tubes of `radius` [m] as collision
+    shapes. Rotor inertias come from the model.
+    obstacles: Plane, Sphere, Box, Pendulum. Their hardness is set by `contact_time` [s], the time
+    constant of MuJoCo's contacts, not by their stiffness and damping.
+    timestep: MuJoCo's longest step [s]; a longer `dt` is divided into equal ones.
     integrator: 'implicitfast', 'euler', or 'rk4', which is far more accurate for free motion, but
-    whose contact forces are those of its last stage only.
-    friction, friction_width: the same smooth Stribeck law as in the rigid plant.
-    stops: MuJoCo's own joint limits.
+    reports contact forces of its last stage only.
+    friction, friction_width: the smooth Stribeck law of RigidPlant.
+    stops: whether MuJoCo's own joint limits act.
 
-    What touched the arm during the last step is in `contacts`, and with all pushes in
-    `state.tau_ext`. `mj_model` and `mj_data` are MuJoCo's own, to look at.
+    `contacts` holds the contacts of the last step; `state.tau_ext` includes them and all pushes.
+    `mj_model` and `mj_data` are MuJoCo's own, for inspection.
     """
 
     def __init__(
@@ -80,9 +80,9 @@ class MujocoPlant(Plant):
         if integrator not in INTEGRATORS:
             known = ", ".join(INTEGRATORS)
             raise ArgumentError(f"integrator must be one of {known}, got {integrator!r}")
-        lengths = {"timestep": timestep, "contact_time": contact_time}
-        lengths |= {"friction_width": friction_width, "radius": radius}
-        for name, value in lengths.items():
+        positive = {"timestep": timestep, "contact_time": contact_time}
+        positive |= {"friction_width": friction_width, "radius": radius}
+        for name, value in positive.items():
             if not 0.0 < value < math.inf:
                 raise ArgumentError(f"{name} must be positive, got {value!r}")
         for obstacle in obstacles:
@@ -98,11 +98,11 @@ class MujocoPlant(Plant):
         if urdf is None:
             self._urdf = to_urdf(model, radius=radius)
         else:
-            self._urdf, bare_links = _plain(urdf)
-            if self.obstacles and bare_links:
+            self._urdf, mesh_links = _without_meshes(urdf)
+            if self.obstacles and mesh_links:
                 raise ArgumentError(
-                    f"link '{bare_links[0]}' of the URDF has only a mesh to touch obstacles with, "
-                    "and meshes are not loaded: leave urdf out to collide with balls and tubes"
+                    f"the only collision shape of link '{mesh_links[0]}' is a mesh, which is not "
+                    "loaded: leave urdf out to collide with balls and tubes"
                 )
         self._payloads: list[Payload] = []
         self.bare = self.model = model
@@ -112,25 +112,24 @@ class MujocoPlant(Plant):
 
     @property
     def swings(self) -> list[tuple[float, float]]:
-        """Angle [rad] and rate [rad/s] of each pendulum among the obstacles."""
+        """Angle [rad] and rate [rad/s] of each pendulum."""
         at, dof = self._pendulum_at, self._pendulum_dof
         data = self.mj_data
         return [(float(data.qpos[a]), float(data.qvel[d])) for a, d in zip(at, dof, strict=True)]
 
     def attach(self, payload: Payload) -> None:
-        """Let a link hold something from now on."""
-        self.model.replace(payload=payload)  # raises if it cannot be held
+        """Attach a payload to a link."""
+        self.model.replace(payload=payload)  # raises if it is invalid
         self._payloads.append(payload)
         super().attach(payload)
 
     def drop(self) -> None:
-        """Let go of all payloads."""
+        """Drop all payloads."""
         self._payloads.clear()
         super().drop()
 
     def _restart(self) -> None:
         self.contacts: list[Contact] = []
-        self._held: dict[str, float] = {}
         self._payloads.clear()
         self._rebuild()
         data = self.mj_data
@@ -146,59 +145,54 @@ class MujocoPlant(Plant):
             qpos, qvel = self.mj_data.qpos.copy(), self.mj_data.qvel.copy()
             self._compile()
             self.mj_data.qpos[:], self.mj_data.qvel[:] = qpos, qvel
-        losses = self.model.friction_block[2:].reshape(4, -1).copy() * float(self.friction)
-        locked = [f.joint for f in self.faults.values() if f.kind == "locked"]
-        q = self.state.q
-        self._held = {j: self._held.get(j, float(q[self._joint(j)])) for j in locked}
-        for fault in self.faults.values():
-            if fault.kind == "friction":
-                losses[:3, self._joint(fault.joint)] *= fault.value
-        viscous, self._coulomb, self._stiction, self._fading = losses
+        viscous, self._coulomb, self._stiction, self._fading = self._friction_rows().T.copy()
         self.mj_model.dof_damping[self._leader_dof] = viscous
+        self._update_locked(self.state.q)
         for joint in self.model.joint_names:
             brake = self.mj_model.equality(_brake(joint)).id
-            self.mj_model.eq_data[brake, 0] = self._held.get(joint, 0.0)
-            self.mj_data.eq_active[brake] = joint in self._held
+            self.mj_model.eq_data[brake, 0] = self._locked.get(joint, 0.0)
+            self.mj_data.eq_active[brake] = joint in self._locked
 
     def _advance(self, command: Array, dt: float) -> tuple[Array, Array, Array, Array]:
         model, data, dof = self.mj_model, self.mj_data, self._leader_dof
         count = max(1, math.ceil(dt / self.timestep - 1e-9))
         h = model.opt.timestep = dt / count
-        given = self.through_motors(command)
-        outside = np.zeros(model.nv)
+        limited = np.clip(command, -self.motor_limit, self.motor_limit)
+        motor = self.motor_gain * limited + self.motor_bias
+        external = np.zeros(model.nv)
         touched: dict[tuple[int, int], list[Array]] = {}
         for i in range(count):
             data.qfrc_applied[:] = 0.0
-            data.qfrc_applied[dof] = given
+            data.qfrc_applied[dof] = motor
             if self.friction:
                 data.qfrc_applied[dof] -= self._dry_friction(data.qvel[dof])
             if self.pushes:
-                pushed = self._pushed(self.state.t + (i + 0.5) * h)
+                pushed = self._push_torque(self.state.t + (i + 0.5) * h)
                 data.qfrc_applied += pushed
-                outside += pushed / count
+                external += pushed / count
             self._mj.mj_step(model, data)
             if data.ncon:
-                outside += self._touches(touched, 1.0 / count)
+                external += self._add_contacts(touched, 1.0 / count)
         if not (np.isfinite(data.qpos).all() and np.isfinite(data.qvel).all()):
             raise RobodynError(
-                f"MuJoCo's '{self.model.name}' ceased to be finite at {self.state.t:.3f} s: "
+                f"the simulation of '{self.model.name}' diverged at {self.state.t:.3f} s: "
                 "take a smaller timestep"
             )
         self.contacts = [
             Contact(self._link_of[body], place / weight[0], force)
             for (body, _), (force, place, weight) in touched.items()
         ]
-        tau_ext = self._G.T @ outside[self._dof]
-        return data.qpos[self._leader_at], data.qvel[dof], given, tau_ext
+        tau_ext = self._G.T @ external[self._dof]
+        return data.qpos[self._leader_at], data.qvel[dof], motor, tau_ext
 
     def _dry_friction(self, qd: Array) -> Array:
         above = (self._stiction - self._coulomb) * np.exp(-np.abs(qd) * self._fading)
         return (self._coulomb + above) * np.tanh(qd / self.friction_width)
 
-    def _pushed(self, t: float) -> Array:
-        """Torque of the pushes at time t on all of MuJoCo's joints."""
+    def _push_torque(self, t: float) -> Array:
+        """Return the torque of the pushes at time t [s] on all of MuJoCo's joints (nv,)."""
         mj, model, data = self._mj, self.mj_model, self.mj_data
-        mj.mj_kinematics(model, data)  # after a step they are still those before it
+        mj.mj_kinematics(model, data)  # after a step these are still those before it
         mj.mj_comPos(model, data)
         total = np.zeros(model.nv)
         for push in self.pushes:
@@ -210,33 +204,33 @@ class MujocoPlant(Plant):
                 mj.mj_applyFT(model, data, force, torque, point, body, total)
         return total
 
-    def _touches(self, touched: dict[tuple[int, int], list[Array]], share: float) -> Array:
-        """Torque of the contacts on all joints; they are added up by body and obstacle."""
+    def _add_contacts(self, touched: dict[tuple[int, int], list[Array]], share: float) -> Array:
+        """Return the torque of the contacts (nv,); add them to `touched` by body and obstacle."""
         mj, model, data = self._mj, self.mj_model, self.mj_data
         total, wrench, J = np.zeros(model.nv), np.zeros(6), np.zeros((3, model.nv))
         for i in range(data.ncon):
             contact = data.contact[i]
             mj.mj_contactForce(model, data, i, wrench)
-            # The frame's rows are its axes; the first leads from one geometry to the other, which
-            # this force pushes away.
+            # The frame's rows are its axes; the first points from one geometry to the other, and
+            # the force acts on the other.
             force = contact.frame.reshape(3, 3).T @ wrench[:3]
             one, other = contact.geom
-            body, thing = int(model.geom_bodyid[other]), int(one)
+            body, obstacle = int(model.geom_bodyid[other]), int(one)
             if body not in self._link_of:
-                body, thing, force = int(model.geom_bodyid[one]), int(other), -force
+                body, obstacle, force = int(model.geom_bodyid[one]), int(other), -force
             size = float(np.linalg.norm(force))
             if body not in self._link_of or size == 0.0:
                 continue
             mj.mj_jac(model, data, J, None, contact.pos, body)
             total += share * (force @ J)
-            sums = touched.setdefault((body, thing), [np.zeros(3), np.zeros(3), np.zeros(1)])
+            sums = touched.setdefault((body, obstacle), [np.zeros(3), np.zeros(3), np.zeros(1)])
             sums[0] += share * force
             sums[1] += size * contact.pos
             sums[2] += size
         return total
 
     def _compile(self) -> None:
-        """MuJoCo's model of the robot, of what it holds and of the obstacles."""
+        """Compile MuJoCo's model of the robot, its payloads and the obstacles."""
         mj, model = self._mj, self.bare
         try:
             spec = mj.MjSpec.from_string(self._urdf)
@@ -244,13 +238,13 @@ class MujocoPlant(Plant):
             for i, payload in enumerate(self._payloads):
                 held = spec.body(payload.link).add_body(name=f"payload {i}")
                 inertia = as_inertia("inertia of the payload", payload.inertia)
-                _set_inertia(held, payload.mass, payload.com, inertia)
+                self._set_inertia(held, payload.mass, payload.com, inertia)
             names = [self._add_obstacle(spec, i) for i in range(len(self.obstacles))]
             self.mj_model: Any = spec.compile()
         except ValueError as fault:
             if isinstance(fault, RobodynError):
                 raise
-            raise ModelError(f"MuJoCo refuses '{model.name}': {one_line(fault)}") from None
+            raise ModelError(f"MuJoCo rejects '{model.name}': {one_line(fault)}") from None
         self._compiled = list(self._payloads)
         self.mj_data: Any = mj.MjData(self.mj_model)
         joints = [self.mj_model.joint(name) for name in model.body_joint_names]
@@ -273,7 +267,7 @@ class MujocoPlant(Plant):
         mj, model = self._mj, self.bare
         spec.compiler.fusestatic = False  # links on fixed joints keep their names
         spec.compiler.inertiafromgeom = mj.mjtInertiaFromGeom.mjINERTIAFROMGEOM_FALSE
-        spec.compiler.boundinertia = LEAST_INERTIA
+        spec.compiler.boundinertia = MIN_INERTIA
         spec.option.gravity = model.gravity
         spec.option.integrator = getattr(mj.mjtIntegrator, INTEGRATORS[self.integrator])
         spec.option.disableflags |= int(mj.mjtDisableBit.mjDSBL_AUTORESET)
@@ -298,16 +292,16 @@ class MujocoPlant(Plant):
             brake.type, brake.objtype = mj.mjtEq.mjEQ_JOINT, mj.mjtObj.mjOBJ_JOINT
             brake.solref, brake.solimp = [HOLD_TIME, 1.0], HARD
         for shape in spec.geoms:
-            shape.contype, shape.conaffinity = ROBOT, THINGS
+            shape.contype, shape.conaffinity = ROBOT, OBSTACLE
             shape.solref, shape.solimp = [self.contact_time, 1.0], SOFT
         if self.obstacles and not list(spec.geoms):
             raise ArgumentError(
-                "the URDF has no collision shape that could touch an obstacle: leave urdf out to "
+                "the URDF has no collision shape to touch obstacles with: leave urdf out to "
                 "collide with balls and tubes"
             )
 
     def _add_obstacle(self, spec: Any, i: int) -> str | None:
-        """Add obstacle i to the world; comes back with the name of its joint, if it has one."""
+        """Add obstacle i to the world; return the name of its joint, or None."""
         kind, obstacle, owner = self._mj.mjtGeom, self.obstacles[i], spec.worldbody
         name, joint = f"obstacle {i}", None
         if isinstance(obstacle, Pendulum):
@@ -320,13 +314,13 @@ class MujocoPlant(Plant):
             hinge = owner.add_joint(name=name, axis=axis)
             hinge.type = self._mj.mjtJoint.mjJNT_HINGE
             inertia = 0.4 * obstacle.mass * obstacle.radius**2 * np.eye(3)
-            _set_inertia(owner, obstacle.mass, ball, inertia)
-        shape = owner.add_geom(name=name, contype=THINGS, conaffinity=ROBOT)
+            self._set_inertia(owner, obstacle.mass, ball, inertia)
+        shape = owner.add_geom(name=name, contype=OBSTACLE, conaffinity=ROBOT)
         shape.solref, shape.solimp = [self.contact_time, 1.0], SOFT
         if isinstance(obstacle, Plane):
             row = obstacle.row()
             shape.type, shape.pos, shape.size = kind.mjGEOM_PLANE, row[1:4], [0.0, 0.0, 1.0]
-            shape.quat = _quaternion_z_to(row[4:7])
+            self._mj.mju_quatZ2Vec(shape.quat, row[4:7])
         elif isinstance(obstacle, Box):
             shape.type, shape.size = kind.mjGEOM_BOX, np.array(obstacle.half_sizes, dtype=float)
             shape.pos = np.array(obstacle.centre, dtype=float)
@@ -336,7 +330,7 @@ class MujocoPlant(Plant):
         return joint
 
     def _check_same_robot(self) -> None:
-        """Links at the same places, and the same torque, or the URDF is another robot's."""
+        """Reject a URDF whose link positions or torques differ from the model's."""
         mj, model, data = self._mj, self.bare, self.mj_data
         q, qd = np.random.default_rng(0).uniform(-1.0, 1.0, (2, model.n))
         data.qpos[self._q_at] = self._offset + self._G @ q
@@ -357,6 +351,15 @@ class MujocoPlant(Plant):
                 f"{np.abs(off).max():.3g} N m of torque: leave urdf out to simulate the model"
             )
 
+    def _set_inertia(self, body: Any, mass: float, com: npt.ArrayLike, inertia: Array) -> None:
+        """Set mass [kg], centre of mass [m] and inertia about it [kg m^2] of MuJoCo's body."""
+        moments, axes = np.linalg.eigh(inertia)
+        axes[:, 0] *= np.sign(np.linalg.det(axes))
+        body.explicitinertial = True
+        body.mass, body.ipos = float(mass), np.array(com, dtype=float)
+        body.inertia = np.maximum(moments, MIN_INERTIA)
+        self._mj.mju_mat2Quat(body.iquat, axes.ravel())
+
 
 def _engine() -> ModuleType:
     try:
@@ -368,27 +371,25 @@ def _engine() -> ModuleType:
     return mujoco
 
 
-def _plain(urdf: str | PathLike[str]) -> tuple[str, list[str]]:
-    """A URDF, from a file or a text, without meshes and whatever else MuJoCo would open, and the
-    links that have no other collision shape than a mesh.
-    """
-    read_urdf(urdf)  # refuses what is no URDF or not good for us
+def _without_meshes(urdf: str | PathLike[str]) -> tuple[str, list[str]]:
+    """Return a URDF without references to files, and the links that collide by meshes only."""
+    read_urdf(urdf)  # rejects what is no URDF, too large, or harmful to a parser
     blanks = "\ufeff \t\r\n"
     is_text = isinstance(urdf, str) and urdf.lstrip(blanks).startswith("<")
     text = str(urdf).lstrip(blanks) if is_text else Path(urdf).read_bytes()
-    robot = ET.fromstring(text)  # nosec B314: read_urdf has refused what would do harm
+    robot = ET.fromstring(text)  # nosec B314: read_urdf has rejected harmful documents
     for part in list(robot):
         if part.tag not in ("link", "joint"):
             robot.remove(part)
-    bare_links = []
+    mesh_links = []
     for link in robot.iter("link"):
         shapes = link.findall("collision")
         meshes = [shape for shape in shapes if shape.find("geometry/mesh") is not None]
         if meshes and len(meshes) == len(shapes):
-            bare_links.append(str(link.get("name")))
+            mesh_links.append(str(link.get("name")))
         for part in meshes + link.findall("visual"):
             link.remove(part)
-    return ET.tostring(robot, encoding="unicode"), bare_links
+    return ET.tostring(robot, encoding="unicode"), mesh_links
 
 
 def _brake(joint: str) -> str:
@@ -396,39 +397,11 @@ def _brake(joint: str) -> str:
 
 
 def _addresses(joints: Sequence[Any]) -> tuple[list[int], list[int]]:
-    """Where joints have their positions and velocities."""
+    """Return the addresses of the joints' positions and velocities."""
     return [int(j.qposadr[0]) for j in joints], [int(j.dofadr[0]) for j in joints]
 
 
-def _set_inertia(body: Any, mass: float, com: npt.ArrayLike, inertia: Array) -> None:
-    """Give a body of MuJoCo's description its mass, and its inertia [kg m^2] about the centre."""
-    moments, axes = np.linalg.eigh(inertia)
-    axes[:, 0] *= np.sign(np.linalg.det(axes))
-    body.explicitinertial = True
-    body.mass, body.ipos = float(mass), np.array(com, dtype=float)
-    body.inertia, body.iquat = np.maximum(moments, LEAST_INERTIA), _quaternion(axes)
-
-
-def _quaternion(R: Array) -> Array:
-    """(w, x, y, z) of a rotation matrix, from the largest of its four."""
-    K = np.array(
-        [
-            [R.trace(), R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]],
-            [0.0, 2.0 * R[0, 0] - R.trace(), R[0, 1] + R[1, 0], R[0, 2] + R[2, 0]],
-            [0.0, 0.0, 2.0 * R[1, 1] - R.trace(), R[1, 2] + R[2, 1]],
-            [0.0, 0.0, 0.0, 2.0 * R[2, 2] - R.trace()],
-        ]
-    )
-    return np.linalg.eigh(K, UPLO="U")[1][:, -1]
-
-
-def _quaternion_z_to(normal: Array) -> Array:
-    """A rotation that takes the z axis to this unit vector."""
-    q = np.array([1.0 + normal[2], -normal[1], normal[0], 0.0])
-    return q / np.linalg.norm(q) if q[0] > 1e-9 else np.array([0.0, 1.0, 0.0, 0.0])
-
-
 def _down(gravity: Array) -> Array:
-    """The direction in which things hang."""
+    """Return the unit vector (3,) along gravity; -z without gravity."""
     size = np.linalg.norm(gravity)
     return np.array([0.0, 0.0, -1.0]) if size == 0.0 else np.array(gravity) / size

@@ -1,4 +1,4 @@
-"""Simple things to run into."""
+"""Obstacles of simple shape, and the probes with which a rigid plant touches them."""
 
 from __future__ import annotations
 
@@ -16,44 +16,46 @@ Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Plane:
-    """A wall or floor: everything behind `point`, against `normal`, is inside it."""
+    """Wall or floor through `point`; its inside is opposite to `normal`."""
 
-    point: Sequence[float]  # [m]
-    normal: Sequence[float]
+    point: Sequence[float]  # (3,) [m]
+    normal: Sequence[float]  # (3,), of any length
     stiffness: float = 5000.0  # [N/m]
-    damping: float = 1000.0  # [N s/m^2], times the depth
+    damping: float = 1000.0  # [N s/m^2], multiplied by the depth
 
     def row(self) -> Array:
+        """Return the row (9,) of the step kernel's table."""
         normal = _vector("normal of a plane", self.normal)
         length = np.linalg.norm(normal)
         if length == 0.0:
             raise ArgumentError("normal of a plane must not be 0")
-        place = _vector("point of a plane", self.point)
-        return np.array([0.0, *place, *(normal / length), self.stiffness, self.damping])
+        point = _vector("point of a plane", self.point)
+        return np.array([0.0, *point, *(normal / length), self.stiffness, self.damping])
 
 
 @dataclass(frozen=True)
 class Sphere:
-    """A ball that stays where it is."""
+    """Fixed ball."""
 
-    centre: Sequence[float]  # [m]
+    centre: Sequence[float]  # (3,) [m]
     radius: float  # [m]
     stiffness: float = 5000.0  # [N/m]
-    damping: float = 1000.0  # [N s/m^2], times the depth
+    damping: float = 1000.0  # [N s/m^2], multiplied by the depth
 
     def row(self) -> Array:
+        """Return the row (9,) of the step kernel's table."""
         if not (np.isfinite(self.radius) and self.radius > 0.0):
             raise ArgumentError(f"radius of a sphere must be positive [m], got {self.radius!r}")
-        place = _vector("centre of a sphere", self.centre)
-        return np.array([1.0, *place, self.radius, 0.0, 0.0, self.stiffness, self.damping])
+        centre = _vector("centre of a sphere", self.centre)
+        return np.array([1.0, *centre, self.radius, 0.0, 0.0, self.stiffness, self.damping])
 
 
 @dataclass(frozen=True)
 class Box:
-    """A block that stays where it is, its edges along the base's axes. For MujocoPlant."""
+    """Fixed block with edges along the base axes. For MujocoPlant."""
 
-    centre: Sequence[float]  # [m]
-    half_sizes: Sequence[float]  # [m]
+    centre: Sequence[float]  # (3,) [m]
+    half_sizes: Sequence[float]  # (3,) [m]
 
     def __post_init__(self) -> None:
         _vector("centre of a box", self.centre)
@@ -63,13 +65,13 @@ class Box:
 
 @dataclass(frozen=True)
 class Pendulum:
-    """A ball on a thin rod without mass that swings about an axis. For MujocoPlant."""
+    """Ball on a massless rod that swings about an axis. For MujocoPlant."""
 
-    pivot: Sequence[float]  # [m]
+    pivot: Sequence[float]  # (3,) [m]
     length: float  # [m], from the pivot to the ball's centre
     radius: float  # [m]
     mass: float  # [kg]
-    angle: float = 0.0  # [rad] at the start, from where it would hang
+    angle: float = 0.0  # [rad] at the start; 0 is hanging
     rate: float = 0.0  # [rad/s] at the start
     axis: Sequence[float] = (0.0, 1.0, 0.0)
 
@@ -91,15 +93,15 @@ Obstacle = Plane | Sphere | Box | Pendulum
 
 @dataclass(frozen=True)
 class Probe:
-    """A ball on the robot that can touch obstacles."""
+    """Ball on the robot that can touch obstacles."""
 
     link: str
-    point: Sequence[float] = (0.0, 0.0, 0.0)  # [m], in the link's frame
+    point: Sequence[float] = (0.0, 0.0, 0.0)  # (3,) [m], link frame
     radius: float = 0.05  # [m]
 
 
-def _vector(what: str, values: Sequence[float]) -> Array:
+def _vector(name: str, values: Sequence[float]) -> Array:
     vector = np.array(values, dtype=np.float64)
     if vector.shape != (3,) or not np.isfinite(vector).all():
-        raise ArgumentError(f"{what} must be 3 finite numbers, got {values!r}")
+        raise ArgumentError(f"{name} must be 3 finite numbers, got {values!r}")
     return vector

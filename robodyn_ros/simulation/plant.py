@@ -1,4 +1,4 @@
-"""What all simulated arms share: time, pushes, faults, sensors, saturation."""
+"""Plant: the base class of simulated arms, with time, pushes, faults, sensors, saturation."""
 
 from __future__ import annotations
 
@@ -13,25 +13,26 @@ import numpy.typing as npt
 from ..dynamics.kinematics import forward_kinematics
 from ..errors import ArgumentError
 from ..model.robot import Payload, RobotModel
-from .faults import Fault, make_fault
-from .pushes import RAMP, Push, make_push
+from .disturbances import RAMP, Fault, Push, make_fault, make_push
 from .sensors import Measurement, SensorModel, Sensors
 
 Array = npt.NDArray[np.float64]
 
 
 class PlantState(NamedTuple):
-    """The truth about a simulated arm."""
+    """True state of a simulated arm, (n,) each."""
 
     t: float  # [s]
-    q: Array
-    qd: Array
-    tau: Array  # torque that the motors gave during the last step
-    tau_ext: Array  # joint torque of all that touched the arm, mean over the last step
+    q: Array  # [rad or m]
+    qd: Array  # [rad/s or m/s]
+    tau: Array  # [N m or N], motor torque during the last step
+    tau_ext: Array  # [N m or N], joint torque of all external forces, mean over the last step
 
 
 class Plant(ABC):
-    """A robot to try things on. Times only ever come from `step`."""
+    """Simulated arm. Time advances only in `step`."""
+
+    friction: bool  # whether the joints have friction
 
     def __init__(
         self,
@@ -52,23 +53,24 @@ class Plant(ABC):
         self.reset()
 
     def reset(self, q: npt.ArrayLike | None = None, qd: npt.ArrayLike | None = None) -> None:
-        """Back to time 0 and the first posture, or to this one; pushes and faults are gone."""
+        """Return to time 0 and the first posture, or to q and qd; remove pushes and faults."""
         q0 = self._start[0] if q is None else self._vector("q", q)
         qd0 = self._start[1] if qd is None else self._vector("qd", qd)
         self.pushes.clear()
         self.faults.clear()
         self.model = self.bare
         self.sensors = Sensors(self.sensor, self.model.tau_max, self.seed)
-        self._frozen: dict[int, tuple[float, float]] = {}
-        self._command = still = np.zeros(self.model.n)
-        self.state = PlantState(0.0, q0.copy(), qd0.copy(), still, still)
-        self._seen: Measurement | None = None
-        self._sees_all = self.sensor == SensorModel()  # then nothing is lost by looking later
+        self._frozen: dict[int, tuple[float, float]] = {}  # stuck readings: position, velocity
+        self._locked: dict[str, float] = {}  # positions of locked joints
+        self._command = zero = np.zeros(self.model.n)
+        self.state = PlantState(0.0, q0.copy(), qd0.copy(), zero, zero)
+        self._measured: Measurement | None = None
+        self._exact_sensors = self.sensor == SensorModel()  # no state: measure on demand
         self._set_motors()
         self._restart()
 
     def step(self, tau: npt.ArrayLike, dt: float) -> PlantState:
-        """Hold this torque [N m or N] for dt [s]; returns the state at its end."""
+        """Apply the torque tau (n,) [N m or N] for dt [s]; return the state at its end."""
         command = self._vector("tau", tau)
         if not 0.0 < dt < math.inf:
             raise ArgumentError(f"dt must be positive [s], got {dt!r}")
@@ -77,15 +79,15 @@ class Plant(ABC):
         self._command = command.copy()
         q, qd, given, tau_ext = self._advance(command, dt)
         self.state = PlantState(self.state.t + dt, q, qd, given, tau_ext)
-        self._seen = None if self._sees_all else self._measure()
+        self._measured = None if self._exact_sensors else self._measure()
         return self.state
 
     @property
     def measurement(self) -> Measurement:
-        """What the robot's own sensors report now."""
-        if self._seen is None:
-            self._seen = self._measure()
-        return self._seen
+        """Current readings of the robot's own sensors."""
+        if self._measured is None:
+            self._measured = self._measure()
+        return self._measured
 
     def push(
         self,
@@ -100,33 +102,33 @@ class Plant(ABC):
         ramp: float = RAMP,
         axes: str = "base",
     ) -> Push:
-        """Push a point [m] of a link with a force [N], now or from `start` on.
+        """Push a point [m] of a link with a force [N], now or from time `start` [s]; return it.
 
-        axes: those in which force and torque are given: the base's, or the link's as they are now.
+        axes: of force and torque: 'base', or 'link' for the link's present axes.
         """
         begin = self.state.t if start is None else start
         if axes not in ("base", "link"):
             raise ArgumentError(f"axes must be base or link, got {axes!r}")
         if axes == "link":
             R = forward_kinematics(self.model, self.state.q, link)[:3, :3]
-            with np.errstate(invalid="ignore", over="ignore"):  # refused below
+            with np.errstate(invalid="ignore", over="ignore"):  # make_push rejects it
                 force, torque = R @ np.asarray(force), R @ np.asarray(torque)
         made = make_push(self.model, link, force, point, begin, duration, shape, torque, ramp)
         self.pushes.append(made)
         return made
 
     def attach(self, payload: Payload) -> None:
-        """Let a link hold something from now on."""
+        """Attach a payload to a link."""
         self.model = self.model.replace(payload=payload)
         self._rebuild()
 
     def drop(self) -> None:
-        """Let go of all payloads."""
+        """Drop all payloads."""
         self.model = self.bare
         self._rebuild()
 
     def fail(self, joint: str, kind: str, value: float | None = None) -> Fault:
-        """Inject a fault; a joint has one at a time."""
+        """Inject a fault and return it; it replaces an earlier fault of the joint."""
         k = self._joint(joint)
         fault = make_fault(joint, kind, value)
         self.faults[joint] = fault
@@ -138,7 +140,7 @@ class Plant(ABC):
         return fault
 
     def mend(self, joint: str) -> None:
-        """Undo a joint's fault."""
+        """Remove a joint's fault."""
         self.faults.pop(joint, None)
         self._frozen.pop(self._joint(joint), None)
         self._set_motors()
@@ -146,18 +148,18 @@ class Plant(ABC):
 
     @abstractmethod
     def _restart(self) -> None:
-        """Take over self.state after a reset."""
+        """Start from self.state after a reset."""
 
     @abstractmethod
     def _rebuild(self) -> None:
-        """Take over a changed model or changed faults."""
+        """Adopt a changed model or changed faults."""
 
     @abstractmethod
     def _advance(self, command: Array, dt: float) -> tuple[Array, Array, Array, Array]:
-        """Move on by dt under this command: q, qd, the motors' torque, external torque."""
+        """Integrate over dt [s]; return q, qd, motor torque and external torque (n,) each."""
 
     def _set_motors(self) -> None:
-        """Each motor gives gain * clip(command) + bias."""
+        """Set the motors' limits, gains and biases: torque = gain * clip(command) + bias."""
         n = self.bare.n
         self.motor_limit = np.array(self.bare.tau_max) if self.saturate else np.full(n, np.inf)
         self.motor_gain, self.motor_bias = np.ones(n), np.zeros(n)
@@ -170,32 +172,43 @@ class Plant(ABC):
             elif fault.kind == "bias":
                 self.motor_bias[k] = fault.value
 
-    def through_motors(self, command: Array) -> Array:
-        """The torque that the motors give for a command."""
-        limited = np.clip(command, -self.motor_limit, self.motor_limit)
-        return self.motor_gain * limited + self.motor_bias
+    def _friction_rows(self) -> Array:
+        """Return viscous, Coulomb and static friction and the latter's decay (n, 4)."""
+        rows = self.model.friction_block[2:].reshape(4, -1).T * float(self.friction)
+        for fault in self.faults.values():
+            if fault.kind == "friction":
+                rows[self._joint(fault.joint), :3] *= fault.value
+        return rows
+
+    def _update_locked(self, positions: Array) -> None:
+        """Lock joints with that fault where their drives are now, unless locked already."""
+        self._locked = {
+            fault.joint: self._locked.get(fault.joint, float(positions[self._joint(fault.joint)]))
+            for fault in self.faults.values()
+            if fault.kind == "locked"
+        }
 
     def _measure(self) -> Measurement:
         state = self.state
-        # What the robot believes its motors to give: their faults do not show.
-        believed = np.clip(self._command, -self.motor_limit, self.motor_limit)
-        seen = self.sensors.measure(state.t, state.q, state.qd, believed)
+        # The robot reports the torque it commands: faults of its motors do not show in it.
+        commanded = np.clip(self._command, -self.motor_limit, self.motor_limit)
+        measured = self.sensors.measure(state.t, state.q, state.qd, commanded)
         if not self.faults:
-            return seen
-        q, qd, tau = seen.q.copy(), seen.qd.copy(), seen.tau.copy()
+            return measured
+        q, qd, tau = measured.q.copy(), measured.qd.copy(), measured.tau.copy()
         for k, (position, velocity) in self._frozen.items():
             q[k], qd[k] = position, velocity
         for fault in self.faults.values():
             if fault.kind == "effort_scale":
                 tau[self._joint(fault.joint)] *= fault.value
-        return replace(seen, q=q, qd=qd, tau=tau)
+        return replace(measured, q=q, qd=qd, tau=tau)
 
     def _joint(self, joint: str) -> int:
         try:
             return self.model.joint_names.index(joint)
         except ValueError:
             known = ", ".join(self.model.joint_names)
-            raise ArgumentError(f"there is no joint '{joint}'; there are {known}") from None
+            raise ArgumentError(f"unknown joint '{joint}'; the joints are {known}") from None
 
     def _vector(self, name: str, value: npt.ArrayLike | None) -> Array:
         if value is None:

@@ -1,4 +1,4 @@
-"""RigidPlant: direct dynamics with friction, stops, pushes and obstacles."""
+"""RigidPlant: forward dynamics with friction, joint stops, pushes and obstacles."""
 
 from __future__ import annotations
 
@@ -17,17 +17,20 @@ from .rigid_step import FOURTH_ORDER, SEMI_IMPLICIT, rigid_step
 from .sensors import SensorModel
 
 METHODS = {"semi_implicit": SEMI_IMPLICIT, "fourth_order": FOURTH_ORDER}
-STOP_FREQUENCY = 100.0  # [rad/s], how hard a joint's stop is
-BRAKE_FREQUENCY = 300.0  # [rad/s], how hard a locked joint is held
-NONE = np.zeros(0)
+STOP_FREQUENCY = 100.0  # [rad/s], of a joint's inertia on its stop
+BRAKE_FREQUENCY = 300.0  # [rad/s], of a locked joint's inertia on its brake
+EMPTY = np.zeros(0)
 
 
 class RigidPlant(Plant):
-    """An arm of rigid links and joints.
+    """Simulated arm of rigid links and joints.
 
-    friction: smooth Stribeck friction as in the model, with `friction_width` [rad/s or m/s] in
-    place of the step at rest. stops: joints bounce softly off their limits. probes: balls on the
-    robot that obstacles can touch; by default one at each link's origin.
+    q (n,) [rad or m] and qd (n,) [rad/s or m/s]: initial state, 0 by default. method:
+    'fourth_order' (Runge-Kutta) or 'semi_implicit' (Euler); each step is cut into `substeps`.
+    friction: the model's Stribeck friction, smoothed over `friction_width` [rad/s or m/s].
+    stops: whether joints bounce softly off their limits. saturate: whether torques are clipped to
+    the actuator limits. probes: balls on the robot that touch obstacles; by default one at each
+    link's origin. seed: random seed of the sensor noise.
     """
 
     _kernel = staticmethod(rigid_step)
@@ -62,71 +65,64 @@ class RigidPlant(Plant):
         for obstacle in obstacles:
             if not isinstance(obstacle, (Plane, Sphere)):
                 raise ArgumentError(
-                    f"{type(self).__name__} knows obstacles of type Plane and Sphere, got "
-                    f"{obstacle!r}; MujocoPlant knows Box and Pendulum too"
+                    f"{type(self).__name__} supports obstacles of type Plane and Sphere, got "
+                    f"{obstacle!r}; MujocoPlant supports Box and Pendulum too"
                 )
             self.obstacles.append(obstacle)
         super().__init__(model, q, qd, sensor or SensorModel(), saturate, seed)
 
     def _restart(self) -> None:
-        self._held: dict[str, float] = {}  # where the locked joints are
         self._begin(self.state.q, self.state.qd)
         self._rebuild()
 
     def _begin(self, x: Array, xd: Array) -> None:
-        """Start from these positions and velocities of all that moves."""
+        """Start from these positions and velocities of all bodies, motors included."""
         n = self.model.n
         self._numbers = np.concatenate([x, xd, np.zeros(2 * n)])
         self._scratch = np.zeros(5 * x.size + 2 * n)
 
     def _rebuild(self) -> None:
         self._block = aligned_copy(self._links().block)
-        self._probe_rows = self._rows_of_probes()
-        walls = [obstacle.row() for obstacle in self.obstacles]
-        self._obstacle_rows = np.concatenate(walls) if walls else NONE
+        self._probe_rows = self._make_probe_rows()
+        rows = [obstacle.row() for obstacle in self.obstacles]
+        self._obstacle_rows = np.concatenate(rows) if rows else EMPTY
         motors = np.column_stack([self.motor_limit, self.motor_gain, self.motor_bias])
-        losses, stops, springs = self._losses(), self._stops(), self._springs()
-        self._drives = np.hstack([losses, stops, motors, springs]).ravel()
+        friction, stops, springs = self._friction_rows(), self._stop_rows(), self._spring_rows()
+        self._drives = np.hstack([friction, stops, motors, springs]).ravel()
 
-    def _losses(self) -> Array:
-        """Viscous, Coulomb and static friction of each joint, and how the latter fades."""
-        losses = self.model.friction_block[2:].reshape(4, -1).T * float(self.friction)
-        for fault in self.faults.values():
-            if fault.kind == "friction":
-                losses[self._joint(fault.joint), :3] *= fault.value
-        return losses
-
-    def _springs(self) -> Array:
-        """Stiffness and damping between each motor and its joint, and the rotor's inertia."""
+    def _spring_rows(self) -> Array:
+        """Return stiffness, damping and rotor inertia of each elastic joint (n, 3)."""
         return np.zeros((self.model.n, 3))
 
     def _links(self) -> RobotModel:
-        """The robot whose direct dynamics is computed."""
+        """Return the model whose forward dynamics is integrated."""
         return self.model
 
     def _drive_positions(self) -> Array:
-        """Where the motors are, reflected to their joints."""
+        """Return the motor positions (n,) [rad or m], reflected to the joints."""
         return self.state.q
 
     def _substeps(self, dt: float) -> int:
         return self.substeps
 
-    def _stops(self) -> Array:
-        """Springs and dampers at the limits, each as hard as the inertia behind it allows."""
+    def _stop_rows(self) -> Array:
+        """Return limits, stiffness and damping of each stop (n, 4), scaled to the inertia.
+
+        A locked joint has both limits where it is locked.
+        """
         model = self.model
         inertia = np.diag(mass_matrix(model, self.state.q))
         rows = np.zeros((model.n, 4))
         rows[:, 0], rows[:, 1] = (model.q_min, model.q_max) if self.stops else (-np.inf, np.inf)
         rows[:, 2], rows[:, 3] = STOP_FREQUENCY**2 * inertia, 2.0 * STOP_FREQUENCY * inertia
-        locked = [fault.joint for fault in self.faults.values() if fault.kind == "locked"]
-        here, w = self._drive_positions(), BRAKE_FREQUENCY
-        self._held = {j: self._held.get(j, float(here[self._joint(j)])) for j in locked}
-        for joint, held in self._held.items():
+        self._update_locked(self._drive_positions())
+        w = BRAKE_FREQUENCY
+        for joint, position in self._locked.items():
             k = self._joint(joint)
-            rows[k] = [held, held, w**2 * inertia[k], 2.0 * w * inertia[k]]
+            rows[k] = [position, position, w**2 * inertia[k], 2.0 * w * inertia[k]]
         return rows
 
-    def _rows_of_probes(self) -> Array:
+    def _make_probe_rows(self) -> Array:
         rows = []
         for probe in self.probes:
             self.model.frame(probe.link)
@@ -135,19 +131,19 @@ class RigidPlant(Plant):
         return np.array(rows).ravel()
 
     def _on_body(self, link: str, point: Array) -> tuple[float, Array]:
-        """The row of a link's body, and a point of the link on it."""
+        """Return the row of a link's body, and a point [m] of the link in the body's frame."""
         frame = self.model.frame_blocks[link]
         return float(frame[0]), frame[1:10].reshape(3, 3) @ point + frame[10:13]
 
-    def _loads(self, dt: float) -> Array:
-        """What the pushes do at the middle of the coming step."""
+    def _push_rows(self, dt: float) -> Array:
+        """Return the pushes at the middle of the coming step."""
         rows = []
         for push in self.pushes:
             strength = push.strength(self.state.t + 0.5 * dt)
             if strength > 0.0:
                 row, place = self._on_body(push.link, push.point)
                 rows.append([row, *place, *(strength * push.force), *(strength * push.torque)])
-        return np.array(rows).ravel() if rows else NONE
+        return np.array(rows).ravel() if rows else EMPTY
 
     def _advance(self, command: Array, dt: float) -> tuple[Array, Array, Array, Array]:
         n = self.model.n
@@ -155,22 +151,22 @@ class RigidPlant(Plant):
             self._block,
             self._drives,
             self.friction_width,
-            self._loads(dt) if self.pushes else NONE,
+            self._push_rows(dt) if self.pushes else EMPTY,
             self._probe_rows,
             self._obstacle_rows,
             self.model.coupled,
             self.method,
             self._substeps(dt),
             dt,
-            self._command,  # a copy of the command that the kernel may read as it is
+            self._command,  # a contiguous copy of the command
             self._numbers,
             self._scratch,
         )
         if bad:
             raise RobodynError(
-                f"the simulated '{self.model.name}' ceased to be finite at {self.state.t:.3f} s: "
+                f"the simulation of '{self.model.name}' diverged at {self.state.t:.3f} s: "
                 "take a smaller dt, more substeps or softer contacts"
             )
         numbers = self._numbers.copy()
-        half = numbers.size // 2 - n  # of the motion; the external and the motors' torque follow
+        half = numbers.size // 2 - n  # positions, velocities, then external and motor torque
         return numbers[:n], numbers[half : half + n], numbers[-n:], numbers[-2 * n : -n]

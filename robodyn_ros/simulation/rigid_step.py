@@ -1,19 +1,19 @@
-"""One time step of an arm, compiled: everything that acts on it, then its direct dynamics.
+"""Compiled time step of an arm: external forces, friction, stops, then forward dynamics.
 
-Its joints are rigid or, with springs, elastic: then each motor is a body of its own, and what
-moves is x = (q, theta) with theta the motors' positions, [Khalil2019] (7.35). Friction and stops
-act on the motors. What acts on the arm besides its motors comes as flat tables, one row each:
+Joints are rigid or elastic. In an elastic joint the motor is a body of its own, and the state is
+x = (q, theta) with the motor positions theta, [Khalil2019] (7.35); friction and stops then act on
+the motors. External forces come as flat tables, one row each:
 
-    loads      row of the body, point (3) on it, force (3), torque (3) in the base's axes
+    loads      row of the body, point (3) on it, force (3), torque (3) in the base axes
     probes     row of the body, point (3) on it, radius: a ball that can touch obstacles
     obstacles  plane: 0, a point (3) of it, unit normal (3); sphere: 1, centre (3), radius, 0, 0;
-               then stiffness [N/m] and damping [N s/m^2] (the latter times the depth)
+               then stiffness [N/m] and damping [N s/m^2] (multiplied by the depth)
 
-and what is between a command and the joint as another, one row for each joint:
+Drives have one row per joint:
 
-    drives     viscous, Coulomb and static friction, fading of the latter; stop: lowest and highest
+    drives     viscous, Coulomb and static friction, decay of the latter; stop: lowest and highest
                position, stiffness, damping; motor: limit, gain, bias; spring between motor and
-               joint: stiffness, damping; inertia of the rotor (these three for elastic joints)
+               joint: stiffness, damping; rotor inertia (these three for elastic joints)
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _point(block, b, on_body):
 
 @inline
 def _velocity(block, b, place, qd):
-    """Velocity of a point that moves with the body in row b."""
+    """Return the velocity of a point that moves with the body in row b."""
     v = ZERO
     while b != at.HEADER:
         rate = block[b + at.RATIO] * qd[index(block[b + at.COORDINATE])]
@@ -71,8 +71,9 @@ def _add_wrench(block, b, place, force, torque, ext):
 
 @inline
 def _contact(obstacles, j, centre, radius, v):
-    """Force on a ball of the robot from obstacle j: a spring whose damping grows with the depth,
-    so that the force starts at zero and never pulls.
+    """Return the force of obstacle j on a ball of the robot.
+
+    The damping grows with the depth, so that the force starts at zero and never pulls.
     """
     where = load3(obstacles, j + U1)
     if obstacles[j] == 0.0:
@@ -94,7 +95,7 @@ def _contact(obstacles, j, centre, radius, v):
 
 @inline
 def _external(block, loads, probes, obstacles, q, qd, ext):
-    """Joint torque of all that touches the arm."""
+    """Set ext to the joint torque of all loads and contacts."""
     for k in range(index(block[at.COORDINATES])):
         ext[k] = 0.0
     if loads.size > 0 or (obstacles.size > 0 and probes.size > 0):
@@ -115,7 +116,7 @@ def _external(block, loads, probes, obstacles, q, qd, ext):
 
 @inline
 def _driven(drives, d, width, x, v, tau):
-    """What is left of a motor's torque after friction and the joint's stops."""
+    """Return a motor's torque less friction and the torque of the joint's stop."""
     left = tau - friction_law(
         drives[d + VISCOUS],
         drives[d + COULOMB],
@@ -135,7 +136,7 @@ def _advance(
     block, drives, width, loads, probes, obstacles, coupled, method, substeps, dt, command, state,
     scratch, elastic,
 ):  # fmt: skip
-    """Advance state = (x, xd, …) by dt; `elastic` is a constant to the compiler."""
+    """Integrate state = (x, xd, ...) over dt; `elastic` is a compile-time constant."""
     n = index(block[at.COORDINATES])
     N = n + n if elastic else n
     x, xd = state[:N], state[N : U2 * N]
@@ -147,7 +148,7 @@ def _advance(
         scratch[U(4) * N : U(5) * N],
     )
     ext, total = scratch[U(5) * N : U(5) * N + n], scratch[U(5) * N + n : U(5) * N + n + n]
-    q, qd, qdd = y[:n], yd[:n], ydd[:n]  # those of the links
+    q, qd, qdd = y[:n], yd[:n], ydd[:n]  # of the links
     h = dt / substeps
     for k in range(n):
         mean[k] = 0.0
@@ -203,10 +204,10 @@ def rigid_step(
     block, drives, width, loads, probes, obstacles, coupled, method, substeps, dt, command, state,
     scratch,
 ):  # fmt: skip
-    """Advance state = (q, qd, …) by dt under a command to the motors.
+    """Integrate state = (q, qd, tau_ext, tau) over dt; return 1 if the motion is not finite.
 
-    Behind q and qd it receives the external torque, mean over the step, and the torque that the
-    motors gave: gain * command within the limit + bias. Returns 1 if the motion is not finite.
+    tau_ext is the mean external torque of the step, tau the motor torque
+    gain * clip(command) + bias.
     """
     return _advance(
         block, drives, width, loads, probes, obstacles, coupled, method, substeps, dt, command,
@@ -219,7 +220,7 @@ def elastic_step(
     block, drives, width, loads, probes, obstacles, coupled, method, substeps, dt, command, state,
     scratch,
 ):  # fmt: skip
-    """The same for state = (q, theta, qd, thetad, …)."""
+    """Integrate an arm with elastic joints: state = (q, theta, qd, thetad, tau_ext, tau)."""
     return _advance(
         block, drives, width, loads, probes, obstacles, coupled, method, substeps, dt, command,
         state, scratch, True,

@@ -1,4 +1,4 @@
-"""What a robot's own sensors make of its state: steps, noise, differences, delay."""
+"""Joint sensors of a simulated arm: resolution, noise, differentiated velocity, delay."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ VELOCITIES = ("exact", "noisy", "difference")
 
 @dataclass(frozen=True)
 class SensorModel:
-    """How joint positions, velocities and torques are measured."""
+    """Errors of the measured joint positions, velocities and torques."""
 
     position_resolution: float = 0.0  # [rad or m], 0: exact
     velocity: str = "exact"  # or 'noisy', or 'difference' of the measured positions
@@ -44,26 +44,26 @@ LWR_SENSORS = SensorModel(
 
 @dataclass(frozen=True, eq=False)
 class Measurement:
-    """What the robot reports at one instant."""
+    """Readings of the joint sensors at one instant, (n,) each."""
 
     t: float  # [s]
-    q: Array
-    qd: Array
-    tau: Array  # torque that was applied during the step that ends here
+    q: Array  # [rad or m]
+    qd: Array  # [rad/s or m/s]
+    tau: Array  # [N m or N], applied during the step that ends at t
 
 
 class Sensors:
-    """Measures one robot, sample by sample."""
+    """Sensors of one robot; they keep the state that delay and differences need."""
 
     def __init__(self, model: SensorModel, tau_max: Array, seed: int) -> None:
         self.model = model
         self.torque_noise = model.torque_noise * np.where(np.isfinite(tau_max), tau_max, 0.0)
         self.random = np.random.default_rng(seed)
-        self.waiting: deque[Measurement] = deque(maxlen=int(model.delay) + 1)
-        self.last: tuple[float, Array] | None = None
+        self.delayed: deque[Measurement] = deque(maxlen=int(model.delay) + 1)
+        self.last: tuple[float, Array] | None = None  # time and measured position
 
     def measure(self, t: float, q: Array, qd: Array, tau: Array) -> Measurement:
-        """The measurement of this instant, or, with a delay, of an earlier one."""
+        """Return the measurement of this instant, or with a delay of an earlier one."""
         model = self.model
         if model.position_resolution > 0.0:
             q = np.round(q / model.position_resolution) * model.position_resolution
@@ -75,5 +75,5 @@ class Sensors:
             qd = qd + self.random.normal(0.0, model.velocity_noise, qd.size)
         if model.torque_noise > 0.0:
             tau = tau + self.random.normal(0.0, 1.0, tau.size) * self.torque_noise
-        self.waiting.append(Measurement(t, q.copy(), np.array(qd), np.array(tau)))
-        return self.waiting[0]
+        self.delayed.append(Measurement(t, q.copy(), np.array(qd), np.array(tau)))
+        return self.delayed[0]

@@ -11,7 +11,7 @@ from robodyn_ros.detection.model_correction import correct_model
 from robodyn_ros.detection.model_errors import LEAST, ModelErrors
 from robodyn_ros.detection.observer import residual
 from robodyn_ros.detection.residual_window import LEAST_NOISE
-from robodyn_ros.simulation.perturb import perturbed
+from robodyn_ros.simulation.disturbances import perturbed
 
 ARM = rd.robots.kuka_lwr4()
 DT, WIDTH = 2e-3, 0.02

@@ -14,7 +14,7 @@ from robodyn_ros.identification.identify import identify
 from robodyn_ros.nodes.controller_node import ControllerNode
 from robodyn_ros.nodes.dynamics_node import DynamicsNode
 from robodyn_ros.nodes.simulator_node import SimulatorNode
-from robodyn_ros.simulation.perturb import perturbed
+from robodyn_ros.simulation.disturbances import perturbed
 
 pytest.importorskip("cvxpy")
 yaml = pytest.importorskip("yaml")

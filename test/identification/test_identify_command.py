@@ -12,7 +12,7 @@ import robodyn_ros as rd
 from robodyn_ros.cli import app
 from robodyn_ros.errors import ArgumentError
 from robodyn_ros.identification.command import gains_by_payload, parse_payload, run
-from robodyn_ros.simulation.perturb import perturbed
+from robodyn_ros.simulation.disturbances import perturbed
 
 pytest.importorskip("cvxpy")
 

@@ -214,7 +214,11 @@ def test_measurements_are_the_links():
         (KUKA, {"stiffness": np.nan}, "stiffness"),
         (KUKA, {"damping": -1.0}, "damping"),
         (KUKA, {"substeps": 0}, "substeps"),
-        (KUKA, {"obstacles": [Box((1, 0, 0), (1, 1, 1))]}, "ElasticJointPlant knows.*MujocoPlant"),
+        (
+            KUKA,
+            {"obstacles": [Box((1, 0, 0), (1, 1, 1))]},
+            "ElasticJointPlant supports.*Mujoco",
+        ),
         (
             KUKA.replace(rotor_inertia=[1.0, 1.0, 0.0, 1.0, 1.0, 1.0, 1.0]),
             {},

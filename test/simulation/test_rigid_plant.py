@@ -7,7 +7,7 @@ from oracle import close, random_tree
 import robodyn_ros as rd
 from robodyn_ros.model.assemble import JointRow, assemble
 from robodyn_ros.model.rigid_body import RigidBody
-from robodyn_ros.simulation.faults import KINDS
+from robodyn_ros.simulation.disturbances import KINDS
 from robodyn_ros.simulation.obstacles import Box, Pendulum, Plane, Probe, Sphere
 from robodyn_ros.simulation.rigid import RigidPlant
 from robodyn_ros.simulation.sensors import LWR_SENSORS, SensorModel

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import robodyn_ros as rd
-from robodyn_ros.simulation.perturb import perturbed
+from robodyn_ros.simulation.disturbances import perturbed
 
 MODEL = rd.robots.kuka_lwr4().replace(stribeck=2.0, stiction=15.0)
 CHANGED = ("mass", "com", "inertia", "viscous", "coulomb", "stiction")
