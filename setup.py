@@ -12,6 +12,7 @@ COMMANDS = {
     "simulator_node": "robodyn_ros.nodes.simulator_node:main",
     "controller_node": "robodyn_ros.nodes.controller_node:main",
     "dynamics_node": "robodyn_ros.nodes.dynamics_node:main",
+    "demo_node": "robodyn_ros.nodes.demo_node:main",
     "composed_nodes": "robodyn_ros.nodes.composed:main",
 }
 

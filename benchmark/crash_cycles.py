@@ -46,7 +46,7 @@ from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
 
 from robodyn_ros.model.load import load_robot
-from robodyn_ros.nodes.demo import NODES
+from robodyn_ros.nodes.demo import DEMO_NODES, NODES
 from robodyn_ros.nodes.runtime import LATCHED, STATE_IN, seconds, spin
 from robodyn_ros.nodes.terminal import looking
 from robodyn_ros.resources import share_path
@@ -255,9 +255,10 @@ class Scene:
 
 
 @contextmanager
-def scene(rate: float, **controller: Any) -> Iterator[Scene]:
-    """The demo without its script, under way."""
+def scene(rate: float, speed: float = 0.3, **controller: Any) -> Iterator[Scene]:
+    """The demo without its script, under way. speed: of demo_node."""
     own: dict[str, dict[str, Any]] = {node: {"rate": rate, "robot.name": ROBOT} for node in NODES}
+    own["demo_node"] = {"robot.name": ROBOT, "speed": speed}
     own["simulator_node"] |= {"pushes.names": [""], "push_duration": 600.0}
     own["controller_node"] |= controller
     with tempfile.TemporaryDirectory() as folder:
@@ -268,7 +269,7 @@ def scene(rate: float, **controller: Any) -> Iterator[Scene]:
         log = Path(folder, "log")
         processes = {
             node: NodeProcess(node_command(f"robodyn_ros.nodes.{node}", files), log)
-            for node in NODES
+            for node in DEMO_NODES
         }
         with stopped_in_the_end(list(processes.values())), looking() as (node, executor):
             for process in processes.values():

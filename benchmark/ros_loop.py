@@ -26,7 +26,7 @@ from sensor_msgs.msg import JointState
 from soak_processes import stay_apart
 
 from robodyn_ros.nodes import composed as all_nodes  # noqa: F401  compile their kernels
-from robodyn_ros.nodes.demo import NODES, Demo, running
+from robodyn_ros.nodes.demo import DEMO_NODES, NODES, Demo, running
 from robodyn_ros.nodes.runtime import STATE_IN, seconds, spin
 from robodyn_ros.nodes.terminal import looking
 from robodyn_ros.resources import share_path
@@ -92,6 +92,7 @@ def cpu_seconds(processes: list[subprocess.Popen]) -> float:
 def measure(robot: str, rate: float, composed: bool, duration: float, look: bool = True) -> Loop:
     """Run the loop at this rate. look: whether the probe listens to every sample, too."""
     own = {node: {"rate": rate, "robot.name": robot} for node in NODES}
+    own["demo_node"] = {"robot.name": robot}
     own["simulator_node"]["pushes.names"] = [""]
     demo = Demo(share_path("config", "demo.yaml"), duration, composed, overrides=own)
     with running(demo) as processes, looking() as (node, executor):
@@ -130,7 +131,7 @@ class Quiet(Probe):
 
 def start_times(robot: str) -> list[float]:
     """[s] from the start of dynamics_node's process to its first residual, of several starts."""
-    own = {node: {"robot.name": robot} for node in NODES}
+    own = {node: {"robot.name": robot} for node in DEMO_NODES}
     demo = Demo(share_path("config", "demo.yaml"), 0.0, overrides=own)
     place, heard, taken = NODES.index("dynamics_node"), [], []
     with running(demo) as processes, looking() as (node, executor):

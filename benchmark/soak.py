@@ -46,7 +46,7 @@ from soak_witness import Tally
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
-from robodyn_ros.nodes.demo import NODES
+from robodyn_ros.nodes.demo import DEMO_NODES, NODES
 from robodyn_ros.nodes.runtime import spin
 from robodyn_ros.nodes.terminal import looking
 from robodyn_ros.resources import share_path
@@ -93,6 +93,7 @@ def parameters(mode: str, rate: float, folder: Path) -> list[Path]:
     """The demo's, with noisy sensors, and pushes from outside instead of the script."""
     free = {"use_sim_time": True} if mode == "free" else {}
     own: dict[str, dict[str, Any]] = {node: {"rate": rate, **free} for node in NODES}
+    own["demo_node"] = free
     own["simulator_node"] |= {"pushes.names": [""], "plant.noise": True}
     own["simulator_node"] |= {"free_running": True} if mode == "free" else {}
     own["dynamics_node"] |= {"heartbeat": 0.05}
@@ -104,7 +105,7 @@ def node_processes(nodes: str, files: list[Path], log: Path) -> dict[str, NodePr
     """The processes under watch, and a witness of its own where they are several."""
     modules = {"composed": "soak_nodes.py composed"}
     if nodes == "processes":
-        modules = {node: f"robodyn_ros.nodes.{node}" for node in NODES}
+        modules = {node: f"robodyn_ros.nodes.{node}" for node in DEMO_NODES}
         modules["witness"] = "soak_nodes.py alone"
     return {name: NodeProcess(node_command(what, files), log) for name, what in modules.items()}
 

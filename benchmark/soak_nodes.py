@@ -1,4 +1,4 @@
-"""The nodes of a soak: the demo's three in one process with a witness, or the witness alone.
+"""The nodes of a soak: the demo's in one process with a witness, or the witness alone.
 
     python benchmark/soak_nodes.py composed --ros-args …
     python benchmark/soak_nodes.py alone --ros-args …
@@ -27,6 +27,7 @@ from std_msgs.msg import Float64MultiArray, String
 from robodyn_ros.model.load import load_robot
 from robodyn_ros.nodes.composed import connect
 from robodyn_ros.nodes.controller_node import ControllerNode
+from robodyn_ros.nodes.demo_node import DemoNode
 from robodyn_ros.nodes.dynamics_node import DynamicsNode
 from robodyn_ros.nodes.local_topics import LocalSubscription
 from robodyn_ros.nodes.runtime import LATCHED, run, seconds
@@ -102,7 +103,7 @@ def main() -> int:
     what, *args = sys.argv[1:]
     if what == "alone":
         return run(lambda: WitnessNode(alone=True), args=args)
-    nodes = (SimulatorNode, DynamicsNode, ControllerNode, WitnessNode)
+    nodes = (SimulatorNode, DynamicsNode, ControllerNode, DemoNode, WitnessNode)
     return run(*nodes, args=args, made=connect)
 
 

@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "test" / "dashboard"))
 from browser import window
 
 import robodyn_ros as rd
-from robodyn_ros.control.arm_controller import ArmController, Mode
+from robodyn_ros.control.arm_controller import ArmController
 from robodyn_ros.control.arm_settings import ArmSettings
 from robodyn_ros.dashboard.feed import Feed
 from robodyn_ros.dashboard.page import Page
@@ -29,7 +29,7 @@ from robodyn_ros.dashboard.visuals import Visuals
 from robodyn_ros.detection.detector import Level
 from robodyn_ros.detection.monitor import ContactMonitor
 from robodyn_ros.detection.monitor_settings import MonitorSettings, ThresholdSettings
-from robodyn_ros.nodes.demo_trajectory import Rounds
+from robodyn_ros.nodes.demo_trajectory import DemoTrajectory
 from robodyn_ros.settings import leaves
 
 STEP = 0.002  # [s]
@@ -53,7 +53,7 @@ class Arm:
         self.plant = rd.RigidPlant(self.model, START, friction=False)
         self.controller = ArmController(self.model, ARM)
         self.monitor = ContactMonitor(self.model, DETECTOR)
-        self.rounds = Rounds(self.model, np.array(START), 0.2)
+        self.demo = DemoTrajectory(self.model, 0.2)
         self.feed = Feed(self.model, clock=lambda: self.plant.state.t)
         for node, prefix, values in (
             ("dynamics_node", "monitor", DETECTOR),
@@ -85,8 +85,11 @@ class Arm:
         told = report.state
         self.controller.contact(told.level is Level.COLLISION, report.r)
         tau = self.controller.update(state.t, state.q, state.qd)
-        if self.controller.mode is Mode.HOLDING:
-            self.controller.follow(self.rounds.next(self.controller.reference.q))
+        self.demo.on_controller(self.controller.mode.name, self.controller.reason, True)
+        if self.demo.needs_position(state.t):
+            self.demo.on_position(self.controller.reference.q)
+        if move := self.demo.next(state.t):
+            self.controller.follow(move)
         feed, wanted = self.feed, self.controller.reference
         feed.take_state(state.t, names, state.q, state.tau)
         feed.take_reference(state.t, names, wanted.q, wanted.qd)

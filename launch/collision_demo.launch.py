@@ -26,7 +26,7 @@ from launch_ros.actions import Node
 from rclpy.utilities import get_rmw_implementation_identifier
 
 SHARE = get_package_share_path("robodyn_ros")
-NODES = ("simulator_node", "controller_node", "dynamics_node")
+NODES = ("simulator_node", "controller_node", "dynamics_node", "demo_node")
 RANGE = "ROS_AUTOMATIC_DISCOVERY_RANGE"
 PROFILES = ("FASTRTPS_DEFAULT_PROFILES_FILE", "FASTDDS_DEFAULT_PROFILES_FILE")  # old name, new
 ARGUMENTS = [
@@ -41,7 +41,7 @@ ARGUMENTS = [
     DeclareLaunchArgument(
         "params",
         default_value=str(SHARE / "config" / "demo.yaml"),
-        description="path of the parameter file, for all three nodes",
+        description="path of the parameter file, for all nodes",
     ),
     DeclareLaunchArgument("namespace", default_value="", description="of the nodes, e.g. left"),
     DeclareLaunchArgument(
@@ -112,7 +112,7 @@ def overrides(given, namespace):
         robot = {"robot.name": given["robot"]}
     if given["plant"]:
         plant = {"plant.kind": given["plant"]}
-    own = {"simulator_node": robot | plant, "controller_node": robot, "dynamics_node": robot}
+    own = {node: robot | (plant if node == "simulator_node" else {}) for node in NODES}
     sections = {
         f"{namespace.rstrip('/')}/{node}": {"ros__parameters": dict(values)}
         for node, values in own.items()

@@ -26,13 +26,13 @@ ARGUMENTS = [
     DeclareLaunchArgument(
         "params",
         default_value="",
-        description="path of a parameter file for both nodes; empty: those of the arm",
+        description="path of a parameter file for our nodes; empty: those of the arm",
     ),
     DeclareLaunchArgument(
         "motion",
         default_value="hold",
         choices=["hold", "demo"],
-        description="hold the pose until a trajectory comes, or go round",
+        description="hold the pose until a trajectory comes, or move from posture to posture",
     ),
     DeclareLaunchArgument("world", default_value="empty.sdf", description="Gazebo's world file"),
     DeclareLaunchArgument("gui", default_value="true", description="whether to show Gazebo"),
@@ -51,6 +51,7 @@ def generate_launch_description():
 def start(context):
     """Gazebo with the arm in it, the bridge, and the nodes for the arguments that were given."""
     given = context.launch_configurations
+    demo = [ours(given, "demo_node", active=True)] if given["motion"] == "demo" else []
     server = [] if IfCondition(given["gui"]).evaluate(context) else ["-s"]  # the server alone
     return [
         IncludeLaunchDescription(
@@ -78,8 +79,9 @@ def start(context):
             # The arm is held until both run: then our commands are there already
             arguments=["joint_state_broadcaster", "effort_controller", "--activate-as-group"],
         ),
-        ours(given, "controller_node", motion=given["motion"]),
+        ours(given, "controller_node"),
         ours(given, "dynamics_node"),
+        *demo,
         Node(
             package="rviz2",
             executable="rviz2",
@@ -92,7 +94,8 @@ def start(context):
 def ours(given, node, **changed):
     """One of our nodes; its robot comes from the robot_description topic."""
     file = given["params"] or str(SHARE / "config" / given["robot"] / f"{node}.yaml")
-    changed |= {"robot.name": "", "robot.urdf": "", "rate": RATE, "use_sim_time": True}
+    changed |= {"robot.name": "", "robot.urdf": "", "use_sim_time": True}
+    changed |= {} if node == "demo_node" else {"rate": RATE}
     return Node(
         package="robodyn_ros",
         executable=node,

@@ -35,7 +35,7 @@ DIRECTIONS = {
     "+z": (0, 0, 1),
     "−z": (0, 0, -1),
 }
-ROUND, HOME, ZERO = "go round and round", "to the start posture", "to posture 0"
+ROUND, HOME, ZERO = "demo motion", "to the start posture", "to posture 0"
 ALONG = 0.3  # of the link, where it is pushed: the detector tells the force as if at the joint
 CHOICES = {name: about.choices for name, _, about in leaves(ArmSettings()) if about.choices}
 
@@ -163,8 +163,8 @@ class Controls:
     def start(self) -> None:
         """Begin the chosen motion."""
         if self.motion.value == ROUND:
-            answer = self.answers.about("goes round")
-            self.hands.set("controller_node", {"motion": "demo"}, answer)
+            answer = self.answers.about("demo motion")
+            self.hands.set("demo_node", {"active": True}, answer)
             return
         start, home = self._reference(), self._start
         if start is None or home is None:
@@ -183,7 +183,7 @@ class Controls:
             else:
                 self.answers.say(False, f"{what}: {said}")
 
-        self.hands.set("controller_node", {"motion": "hold"}, now)
+        self._stop_demo(now)
 
     def stop(self) -> None:
         """End the motion, now, and start no other."""
@@ -195,7 +195,14 @@ class Controls:
             else:
                 self.answers.say(done, f"stops: {said}" if said else "stops after this move")
 
-        self.hands.set("controller_node", {"motion": "hold"}, now)
+        self._stop_demo(now)
+
+    def _stop_demo(self, then: Answer) -> None:
+        """Stop the demo motion, if there is a demo_node, then go on."""
+        if "demo_node" in self.feed.parameters:
+            self.hands.set("demo_node", {"active": False}, then)
+        else:
+            then(True, "")
 
     def clear(self) -> None:
         """Go on after a collision or a safe hold."""

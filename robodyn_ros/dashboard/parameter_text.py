@@ -9,7 +9,7 @@ from typing import Any
 
 # Every node has these; they say nothing about the arm
 COMMON = ("use_sim_time", "start_type_description_service", "qos_overrides")
-NODES = ("simulator_node", "controller_node", "dynamics_node")
+NODES = ("simulator_node", "controller_node", "dynamics_node", "demo_node")
 
 
 def parameter_yaml(robot: str, parameters: Mapping[str, Mapping[str, Any]]) -> str:

@@ -1,4 +1,4 @@
-"""composed_nodes: plant, controller and detector in one process.
+"""composed_nodes: plant, controller, detector and demo in one process.
 
 What they say to each other goes by plain calls; everybody else hears it on the topics as usual.
 """
@@ -12,6 +12,7 @@ from rclpy.clock import Clock, ClockType
 
 from .arm_node import ArmNode
 from .controller_node import ControllerNode
+from .demo_node import DemoNode
 from .dynamics_node import DynamicsNode
 from .runtime import run
 from .simulator_node import SimulatorNode
@@ -38,9 +39,9 @@ def connect(nodes: Sequence[ArmNode]) -> None:
 
 
 def main(args: list[str] | None = None) -> int:
-    """Run all three until a signal comes."""
+    """Run all of them until a signal comes."""
     # The detector before the controller: a joint state belongs to the command before it
-    return run(SimulatorNode, DynamicsNode, ControllerNode, args=args, made=connect)
+    return run(SimulatorNode, DynamicsNode, ControllerNode, DemoNode, args=args, made=connect)
 
 
 if __name__ == "__main__":

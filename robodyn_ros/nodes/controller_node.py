@@ -5,29 +5,27 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from diagnostic_msgs.msg import DiagnosticStatus
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory
 
-from ..control.arm_controller import ENDING, ArmController, Mode
+from ..control.arm_controller import ENDING, FOLLOWING, ArmController, Mode
 from ..control.arm_factory import ArmParts
 from ..detection.fault import Fault
 from ..errors import ArgumentError, RobodynError
 from ..model.robot import RobotModel
 from ..trajectory.trajectory_msg import from_points
 from .command_conflict import Rivals
-from .demo_trajectory import Rounds
 from .intake import Sample
 from .node_settings import ControllerSettings
-from .runtime import LATCHED, STATE_OUT, EffortMessage, JointStateMessage, run
+from .runtime import LATCHED, STATE_OUT, EffortMessage, JointStateMessage, run, set_stamp
 from .state_node import StateNode
 
 SAME = 1e-6  # [s]: stamps that went through text
 BLIND = 1.0  # [s] without a good sample after which nothing is commanded any more, or
 FAULTY = 0.2  # [s] of samples that cannot be trusted
-INTRODUCED = 2.0  # [s] after the first sample in which a detector that runs will have been heard
 LATEST = 1e12  # [s]: no clock has come to that
 LEVELS = ("CLEAR", "CONTACT", "COLLISION")  # any other word means that nobody knows
 TOUCHED = {"contact": ("CONTACT", "COLLISION"), "collision": ("COLLISION",)}
@@ -44,10 +42,8 @@ class ControllerNode(StateNode):
         self.arm = ArmController(model, self.settings.arm)
         self.parameters.prepare = lambda new: self.arm.prepare(new.arm)
         self.parameters.apply = self._apply
-        self.rounds: Rounds | None = None
         self.word_at = 0.0  # [s], the sample that the detector's last word is about
         self.told = False  # whether the detector has said anything yet
-        self.seen_at: float | None = None  # [s], the first sample
         self.answered_at = 0.0  # [s], the last one that could be trusted
         self.waiting: Sample | None = None  # for the detector's word, in lockstep
         self.command = EffortMessage(model.n)
@@ -55,6 +51,8 @@ class ControllerNode(StateNode):
         self.to_command = self.outlet(Float64MultiArray, "effort_controller/commands", STATE_OUT)
         self.rivals = Rivals(self, self.to_command, self._rivalled)
         self.to_reference = self.outlet(JointState, "~/reference", STATE_OUT)
+        self.to_state = self.outlet(DiagnosticArray, "~/state", LATCHED)
+        self.published_state: tuple[Mode, str, bool] | None = None
         self.watch_states(model, silence=self.settings.arm.timeout)
         self.listen(JointTrajectory, "~/joint_trajectory", self._follow, 10)
         self.listen(DiagnosticStatus, "dynamics_node/collision_state", self._touched, LATCHED)
@@ -79,6 +77,7 @@ class ControllerNode(StateNode):
             t = self.sample_time
             tau = self.arm.lost(t, reason, faulty=faulty)
             self._command_if_seen(tau, t, FAULTY if faulty else BLIND)
+            self._publish_state(t)
         elif self.arm.moving:
             self.arm.safe_hold(reason)
 
@@ -106,21 +105,11 @@ class ControllerNode(StateNode):
         if not self.arm.blind:
             self.answered_at = sample.t
         self._command_if_seen(tau, sample.t, FAULTY)
+        self._publish_state(sample.t)
         self._publish_reference(sample.t)
         silent = sample.t - self.word_at
         if 0.0 < self.settings.detector_timeout < silent and self.word_at:
             self.arm.safe_hold(f"no word of the detector for {silent:.3f} s")
-        if (
-            self.settings.motion == "demo"
-            and self.arm.mode is Mode.HOLDING
-            and self._may_begin(sample.t)
-        ):
-            self._go_round(sample.q)
-
-    def _may_begin(self, t: float) -> bool:
-        """Whether the detector has spoken, who may know of a touch, or there seems to be none."""
-        self.seen_at = t if self.seen_at is None else min(self.seen_at, t)
-        return self.told or t - self.seen_at > INTRODUCED
 
     def _command_if_seen(self, tau: np.ndarray, t: float, longest: float) -> None:
         """Command, unless nothing that can be trusted has been seen for so long [s]."""
@@ -135,6 +124,24 @@ class ControllerNode(StateNode):
         self.rivals.said(self.command.message)
         self.to_command.publish(self.command.message)
 
+    def _publish_state(self, t: float) -> None:
+        """Publish mode, reason, and whether the detector was heard, at every change."""
+        state = self.arm.mode, self.arm.reason, self.told
+        if state == self.published_state:
+            return
+        self.published_state = state
+        mode, reason, heard = state
+        values = {"reason": reason, "detector": "heard" if heard else "not heard"}
+        status = DiagnosticStatus(
+            name=self.get_name(),
+            level=DiagnosticStatus.OK if mode in FOLLOWING else DiagnosticStatus.WARN,
+            message=mode.name,
+            values=[KeyValue(key=key, value=value) for key, value in values.items()],
+        )
+        message = DiagnosticArray(status=[status])
+        set_stamp(message.header.stamp, t)
+        self.to_state.publish(message)
+
     def _publish_reference(self, t: float) -> None:
         if not self.to_reference.wanted:
             return
@@ -142,17 +149,6 @@ class ControllerNode(StateNode):
         self.reference.position[:], self.reference.velocity[:] = wanted.q, wanted.qd
         self.reference.effort[:] = self.command.data
         self.to_reference.publish(self.reference.at(t))
-
-    def _go_round(self, q: np.ndarray) -> None:
-        """The next move of the demo motion, once the last has ended. After a reset the arm may be
-        where that would lead: then the one after it, at the next sample.
-        """
-        if self.rounds is None:
-            self.rounds = Rounds(self.arm.model, q, self.settings.demo_speed)
-        try:
-            self.arm.follow(self.rounds.next(self.arm.reference.q))
-        except RobodynError as error:
-            self.complain(f"skipped a move: {error}")
 
     def _follow(self, message: JointTrajectory) -> None:
         try:

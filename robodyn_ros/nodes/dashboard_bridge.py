@@ -37,7 +37,7 @@ from .node_settings import RobotSettings
 from .runtime import LATCHED, make_executor, seconds, shut_down
 from .terminal import stay_here
 
-NODES = ("simulator_node", "controller_node", "dynamics_node")
+NODES = ("simulator_node", "controller_node", "dynamics_node", "demo_node")
 SERVICES = {
     ("controller_node", "enable"): SetBool,
     ("controller_node", "clear"): Trigger,

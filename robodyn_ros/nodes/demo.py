@@ -1,7 +1,7 @@
 """`robodyn demo`: the nodes of collision_demo.launch.py, where there is no launch system.
 
-Plant, controller and detector run as processes of their own. This one only looks on, like anyone
-who subscribes, and in the end compares what was told with the truth that the plant publishes.
+Plant, controller, detector and demo_node run as processes. This one only subscribes, and in the
+end compares the detector's states with the external torque that the plant publishes.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from .runtime import LATCHED, STATE_IN, seconds, spin
 from .terminal import looking, stay_here
 
 NODES = ("simulator_node", "controller_node", "dynamics_node")
+DEMO_NODES = (*NODES, "demo_node")
 FELT = 1e-6  # [N m or N]: the truth is 0 but for rounding
 AFTER = 0.3  # [s] after a push within which it may still be told
 START = 60.0  # [s] that the nodes may take to start
@@ -205,7 +206,7 @@ def _spans(truth: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
 def running(demo: Demo) -> Iterator[list[subprocess.Popen]]:
     """The nodes as processes; stopped by a signal and waited for in the end."""
     stay_here()
-    modules = ["composed"] if demo.composed else NODES
+    modules = ["composed"] if demo.composed else DEMO_NODES
     with tempfile.TemporaryDirectory() as folder, ExitStack() as files_open:
         said = files_open.enter_context(demo.log.open("w")) if demo.log else None
         changes = Path(folder, "overrides.yaml")

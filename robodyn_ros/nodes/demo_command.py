@@ -12,7 +12,7 @@ from rich.live import Live
 from ..dynamics.warmup import warmup
 from ..model.load import load_robot
 from ..resources import share_path
-from .demo import NODES, Demo, Onlooker, parse_push, watch
+from .demo import DEMO_NODES, Demo, Onlooker, parse_push, watch
 from .demo_view import events_table, live, plot, verdict
 from .first_parameters import first_parameters, robot_settings
 from .page_process import page_process
@@ -97,12 +97,12 @@ def overridden(
 
     guess: all that depends on the arm, where it is another than that of config/demo.yaml.
     """
-    own: dict[str, Any] = {node: {} for node in NODES}
+    own: dict[str, Any] = {node: {} for node in DEMO_NODES}
     if urdf or robot:
         settings = robot_settings(urdf or robot, "", "", [])
         other = guess and settings.name not in LIKE_THE_DEMO
         first = first_parameters(settings.load(""), settings) if other else {}
-        for node in NODES:
+        for node in DEMO_NODES:
             own[node] |= first.get(node, {})
             own[node] |= {"robot.name": settings.name, "robot.urdf": settings.urdf}
     if plant:

@@ -21,6 +21,7 @@ from ..model.robot import RobotModel
 from ..settings import leaves
 from .node_settings import (
     ControllerSettings,
+    DemoSettings,
     DynamicsSettings,
     RobotSettings,
     SimulatorSettings,
@@ -39,6 +40,7 @@ DIGITS = 3
 SETTINGS = {
     "simulator_node": SimulatorSettings,
     "controller_node": ControllerSettings,
+    "demo_node": DemoSettings,
     "dynamics_node": DynamicsSettings,
 }
 Parameters = dict[str, dict[str, Any]]  # node -> {parameter: value}
@@ -56,7 +58,7 @@ def robot_settings(robot: str, root: str, tip: str, lock: list[str]) -> RobotSet
 
 
 def first_parameters(model: RobotModel, robot: RobotSettings) -> Parameters:
-    """For each of the three nodes, what differs from the defaults."""
+    """Return for each node what differs from the defaults: node -> {parameter: value}."""
     start = ready(model)
     limit = _limits(model)
     contact, collision = (np.maximum(share * limit, LEAST) for share in (CONTACT, COLLISION))
@@ -67,7 +69,6 @@ def first_parameters(model: RobotModel, robot: RobotSettings) -> Parameters:
         | scripted(_pushes(model, start, collision)),
         "controller_node": which
         | {
-            "motion": "demo",
             "detector_timeout": 1.0,
             "arm.reaction": "reflex",
             "arm.reflex_gain": [1.0],
@@ -75,6 +76,7 @@ def first_parameters(model: RobotModel, robot: RobotSettings) -> Parameters:
             "arm.resume_after": 0.5,
             "arm.timeout": 1.0,
         },
+        "demo_node": which | {"active": True},
         "dynamics_node": which
         | {
             "effort": "joint_states",

@@ -69,12 +69,6 @@ class ControllerSettings:
         choices=("header", "receipt"),
         fixed=True,
     )
-    motion: str = setting(
-        "hold", "without a trajectory: hold the pose, or go round", choices=("hold", "demo")
-    )
-    demo_speed: float = setting(
-        0.3, "share of the joints' speeds in the demo motion", low=0.01, high=1.0
-    )
     react_to: str = setting(
         "collision", "the detector's level to react to", choices=("contact", "collision")
     )
@@ -122,6 +116,24 @@ class DynamicsSettings:
     def __post_init__(self) -> None:
         check(self)
         _check_sampled("gain", "1/s", self.monitor.gain, self.rate)
+
+
+@dataclass(frozen=True)
+class DemoSettings:
+    """Parameters of demo_node."""
+
+    robot: RobotSettings = group(RobotSettings)
+    active: bool = setting(False, "send trajectories; false: leave the arm where it is")
+    speed: float = setting(0.3, "share of the joints' speed limits", low=0.01, high=1.0)
+    postures: tuple[float, ...] = setting(
+        (0.0,),
+        "joint positions of two or more postures, one after the other; a single 0: three postures "
+        "near the start",
+        "rad or m",
+    )
+
+    def __post_init__(self) -> None:
+        check(self)
 
 
 def _check_sampled(name: str, unit: str, gain: tuple[float, ...], rate: float) -> None:

@@ -13,9 +13,11 @@ from rclpy.parameter import Parameter
 
 from ..errors import ArgumentError, RobodynError
 from ..settings import About, changed, leaves
-from .node_settings import ControllerSettings, DynamicsSettings, SimulatorSettings
+from .node_settings import ControllerSettings, DemoSettings, DynamicsSettings, SimulatorSettings
 
 TABLES = ("obstacles", "pushes")  # of simulator_node: their rows have names of the user's choice
+# Parameters of controller_node that are now those of demo_node
+MOVED = {"motion": "active", "demo_speed": "speed"}
 ROS_OWN = "qos_overrides."  # rclpy declares its other parameters itself
 
 
@@ -30,6 +32,7 @@ class Parameters:
         self.prepare: Callable[[Any], Any] = lambda new: new
         self.apply: Callable[[Any], None] = lambda prepared: None
         self._waiting: tuple[Any, Any] | None = None
+        _refuse_moved(node, settings)
         self.settings = declare(node, settings)
         elsewhere = (*(f"{table}." for table in TABLES), ROS_OWN)
         _warn_of_unknown(node, lambda name: not name.startswith(elsewhere), _known_to_any_node())
@@ -86,7 +89,7 @@ def declare_table(node: Node, name: str, row: Callable[[], Any]) -> dict[str, An
 
 def _known_to_any_node() -> set[str]:
     """A file's section may be meant for several nodes: what one of them knows is no mistake."""
-    every = SimulatorSettings(), ControllerSettings(), DynamicsSettings()
+    every = SimulatorSettings(), ControllerSettings(), DynamicsSettings(), DemoSettings()
     return {name for settings in every for name, _, _ in leaves(settings)}
 
 
@@ -101,6 +104,16 @@ def _warn_of_unknown(
         near = difflib.get_close_matches(name, declared, n=1)
         meant = f"; is {near[0]} meant?" if near else ""
         node.get_logger().warning(f"parameter {name} is not known and does nothing{meant}")
+
+
+def _refuse_moved(node: Node, settings: Any) -> None:
+    """Reject parameters of an older release whose effect another node has now."""
+    if isinstance(settings, ControllerSettings):
+        for name in sorted(MOVED.keys() & set(_given(node))):
+            raise ArgumentError(
+                f"controller_node has no parameter {name} any more: demo_node moves the arm, "
+                f"set {MOVED[name]} there"
+            )
 
 
 def _given(node: Node, table: str = "") -> list[str]:

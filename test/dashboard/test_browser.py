@@ -22,18 +22,18 @@ QUIET = {  # a busy machine must not end the test: late samples, late commands
     "simulator_node": {"pushes.names": [""], "command_timeout": 5.0, "rate": 200.0},
     # Stop, so that a long push does not carry the arm into its joints' stops
     "controller_node": {
-        "motion": "hold",
         "arm.reaction": "stop",
         "arm.timeout": 1.0,
         "rate": 200.0,
     },
     "dynamics_node": {"rate": 200.0},
+    "demo_node": {"active": False},
 }
 
 
 @pytest.fixture
 def arm(monkeypatch):
-    """A simulated arm in a namespace, as three nodes in a process of their own."""
+    """A simulated arm in a namespace, with all nodes in one process."""
     monkeypatch.setenv("ROS_DOMAIN_ID", str(own_domain()))
     demo = Demo(share_path("config", "demo.yaml"), 0.0, True, SPACE, overrides=QUIET)
     with running(demo):

@@ -21,7 +21,6 @@ for setting in (
     "simulator_node:pushes.names:=['']",
     "simulator_node:command_timeout:=5.0",
     "simulator_node:rate:=100.0",
-    "controller_node:motion:=hold",
     "controller_node:arm.timeout:=1.0",
     "controller_node:rate:=100.0",
     "dynamics_node:rate:=100.0",

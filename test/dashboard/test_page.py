@@ -139,9 +139,9 @@ def test_sliders_and_choices_follow_the_nodes(page):
 
 def test_motions_start_and_stop(page):
     controls = page.parts[0]
-    controls.motion.value = "go round and round"
+    controls.motion.value = "demo motion"
     controls.start()
-    assert controls.hands.asked == [("set", "controller_node", {"motion": "demo"})]
+    assert controls.hands.asked == [("set", "demo_node", {"active": True})]
     controls.motion.value = "to posture 0"
     controls.start()
     _, points, names = controls.hands.asked[-1]

@@ -23,11 +23,11 @@ from std_msgs.msg import Float64MultiArray  # isort: skip
 from std_srvs.srv import Trigger  # isort: skip
 
 from robodyn_ros.nodes import terminal  # isort: skip
-from robodyn_ros.nodes.demo import NODES, Demo, running  # isort: skip
+from robodyn_ros.nodes.demo import DEMO_NODES, Demo, running  # isort: skip
 from robodyn_ros.nodes.runtime import LATCHED, STATE_IN, seconds, spin  # isort: skip
 from robodyn_ros.resources import share_path  # isort: skip
 
-SIMULATOR, CONTROLLER, DETECTOR = range(3)  # as in NODES
+SIMULATOR, CONTROLLER, DETECTOR = range(3)  # as in DEMO_NODES
 PARAMS = share_path("config", "demo.yaml")
 RATE = 500.0  # [Hz]
 PATIENT = {
@@ -153,8 +153,8 @@ class Look:
 
 @contextmanager
 def arm_in_motion(log, composed=False, **changes):
-    """Three processes, or one, with the arm going round; an onlooker beside."""
-    overrides = {node: {**PATIENT.get(node, {}), **changes.get(node, {})} for node in NODES}
+    """The demo's processes, or one, with the arm in motion; an onlooker beside."""
+    overrides = {node: {**PATIENT.get(node, {}), **changes.get(node, {})} for node in DEMO_NODES}
     demo = Demo(PARAMS, 0.0, composed, log=log, overrides=overrides)
     with users_environment():
         terminal.stay_here()  # as the demo does: by UDP, on the loopback interface

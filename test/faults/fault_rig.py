@@ -22,6 +22,8 @@ from std_srvs.srv import Trigger  # noqa: E402
 
 from robodyn_ros.control.arm_controller import FOLLOWING, Mode  # noqa: E402
 from robodyn_ros.nodes.controller_node import ControllerNode  # noqa: E402
+from robodyn_ros.nodes.demo_node import trajectory_message  # noqa: E402
+from robodyn_ros.nodes.demo_trajectory import DemoTrajectory  # noqa: E402
 from robodyn_ros.nodes.dynamics_node import DynamicsNode  # noqa: E402
 from robodyn_ros.nodes.runtime import seconds, set_stamp  # noqa: E402
 from robodyn_ros.nodes.simulator_node import SimulatorNode  # noqa: E402
@@ -58,12 +60,20 @@ class Rig:
     bad: how many messages in a row, up to now, the test itself has made bad.
     """
 
-    def __init__(self, rate=500.0, robot="lwr_iii", urdf="", **parameters):
+    def __init__(
+        self,
+        rate=500.0,
+        robot="lwr_iii",
+        urdf="",
+        motion="demo",
+        demo_speed=0.3,
+        **parameters,
+    ):
         self.dt, self.now, self.wall, self.bad = 1.0 / rate, 1000.0, 0.0, 0
         self.pace = 1.0  # of the clock: its seconds in one of the wall's
         self.level = ""  # what the detector said last
         given = {"robot.name": "" if urdf else robot, "robot.urdf": urdf, "rate": rate}
-        given |= {"plant.start": START, "motion": "demo"}
+        given |= {"plant.start": START}
         given |= {name.replace("__", "."): value for name, value in parameters.items()}
         arguments = [x for name, value in given.items() for x in ("-p", f"{name}:={_text(value)}")]
         rclpy.init(
@@ -80,6 +90,8 @@ class Rig:
         self.detector, self.controller = self._adopt(DynamicsNode()), None
         self.controller = self._adopt(ControllerNode())
         self.model = self.controller.robot
+        self.moves = motion == "demo"
+        self.demo = DemoTrajectory(self.model, demo_speed)
         self._listen()
 
     def forget(self):
@@ -111,6 +123,7 @@ class Rig:
         plant, detector, controller = self.plant_node, self.detector, self.controller
         plant.to_states.near = [self._measured]
         controller.to_command.near = [self._commanded]
+        controller.to_state.near = [self._controller_state]
         controller.to_reference.near = [self._referred]
         detector.to_residual.near = [self._residual]
         detector.to_wrench.near = [self._wrench]
@@ -147,6 +160,22 @@ class Rig:
         if self.bad >= UNKNOWN_AFTER:
             assert self.level != "CLEAR", "CLEAR on bad data"
         self.controller._measured(message)
+        self._send_trajectory()
+
+    def _send_trajectory(self):
+        """What demo_node does: send the next trajectory when the controller holds the arm."""
+        if not self.moves:
+            return
+        if self.demo.needs_position(self.now):
+            self.demo.on_position(self.controller.arm.reference.q)
+        move = self.demo.next(self.now)
+        if move is not None:
+            self.controller._follow(trajectory_message(move, self.model.joint_names))
+
+    def _controller_state(self, message):
+        (status,) = message.status
+        facts = {item.key: item.value for item in status.values}
+        self.demo.on_controller(status.message, facts["reason"], facts["detector"] == "heard")
 
     def _commanded(self, message):
         tau = np.array(message.data)

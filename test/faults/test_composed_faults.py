@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from fault_processes import NODES, arm_in_motion, ends_by, no_torque
+from fault_processes import DEMO_NODES, arm_in_motion, ends_by, no_torque
 from fault_rig import Case, cases
 
 BUSY = "while True: pass"
@@ -33,10 +33,11 @@ def simulator_reset(log):
 
 def both_cores_busy(log):
     """More work than cores: overruns are counted and told, and nobody speaks of contact."""
-    changes = {node: {"rate": FAST} for node in NODES}
+    changes = {node: {"rate": FAST} for node in DEMO_NODES}
     changes["simulator_node"] |= {"command_timeout": 1.0}
     # So gentle that late commands do not shake the arm into its joints' stops: that is contact
-    changes["controller_node"] |= {"arm.frequency": [6.0], "arm.braking": 6.0, "demo_speed": 0.1}
+    changes["controller_node"] |= {"arm.frequency": [6.0], "arm.braking": 6.0}
+    changes["demo_node"] |= {"speed": 0.1}
     with arm_in_motion(log, composed=True, **changes) as look:
         cores = os.sched_getaffinity(0)
         burners = [subprocess.Popen([sys.executable, "-c", BUSY]) for _ in range(4)]

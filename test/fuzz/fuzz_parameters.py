@@ -75,8 +75,6 @@ RULES: dict[str, dict[str, Any]] = {
         "monitor.wrench_link": Choice(("", *LINKS)),
     },
     "controller_node": {
-        "motion": Choice(("hold", "demo")),
-        "demo_speed": Number(0.01, 1.0, (0.1, 0.5)),
         "detector_timeout": Number(0.0, INF, (0.02, 0.1)),
         "react_to": Choice(("contact", "collision")),
         "arm.controller": Choice(("passivity", "computed_torque", "pd_gravity", "pid")),

@@ -8,6 +8,7 @@ from ros_harness import bench
 
 from robodyn_ros.model.load import load_robot
 from robodyn_ros.nodes.controller_node import ControllerNode, ControllerSettings
+from robodyn_ros.nodes.demo_node import DemoNode, DemoSettings
 from robodyn_ros.nodes.dynamics_node import DynamicsNode, DynamicsSettings
 from robodyn_ros.nodes.simulation_setup import PushSettings
 from robodyn_ros.nodes.simulator_node import SimulatorNode, SimulatorSettings
@@ -19,6 +20,7 @@ NODES = {
     "simulator_node": (SimulatorNode, SimulatorSettings()),
     "controller_node": (ControllerNode, ControllerSettings()),
     "dynamics_node": (DynamicsNode, DynamicsSettings()),
+    "demo_node": (DemoNode, DemoSettings()),
 }
 TABLES = {"simulator_node": {"pushes.names", "obstacles.names"}}
 each_file = pytest.mark.parametrize(
@@ -105,9 +107,9 @@ def test_the_demo_pushes_links_of_both_arms_and_its_nodes_start():
     path = str(share_path("config", "demo.yaml"))
     makers = [make for make, _ in NODES.values()]
     with bench(*makers, args=["--params-file", path]) as running:
-        simulator, controller, dynamics = running.nodes
+        simulator, controller, dynamics, demo = running.nodes
         assert list(simulator.script) == given["pushes.names"]
-        assert controller.settings.motion == "demo"
+        assert demo.settings.active
         assert controller.settings.arm.resume_after > 0.0
         contact, collision = (
             getattr(dynamics.settings.monitor, level).base for level in ("contact", "collision")

@@ -24,8 +24,9 @@ from ros_harness import own_domain  # noqa: E402
 from robodyn_ros.model.load import load_robot  # noqa: E402
 from robodyn_ros.model.urdf import load_urdf  # noqa: E402
 
-OURS = ["simulator_node", "controller_node", "dynamics_node"]
+OURS = ["simulator_node", "controller_node", "dynamics_node", "demo_node"]
 MODULES = {**{name: name for name in OURS}, "composed_nodes": "composed"}
+OWN = ["plant.kind: elastic", "react_to: contact", "effort: command", "speed: 0.1"]
 THEIRS = {
     "robot_state_publisher": ["robot_state_publisher"],
     "rviz2": ["rviz2"],
@@ -170,7 +171,7 @@ def nodes_of(started):
 
 def parameters(nodes, name):
     """Return values that differ between files and arguments."""
-    wanted = ("robot.name", "robot.urdf", "plant.kind", "effort", "motion")
+    wanted = ("robot.name", "robot.urdf", "plant.kind", "effort", "active")
     found = nodes[name]["parameters"]
     return {key: found[key] for key in wanted if key in found}
 
@@ -182,20 +183,21 @@ def own_file(tmp_path):
         "/**:\n  ros__parameters: {robot.name: stanford}\n"
         + "".join(
             f"/**/{node}:\n  ros__parameters: {{robot.name: rx90, {more}}}\n"
-            for node, more in zip(OURS, ["plant.kind: elastic", "motion: hold", "effort: command"])
+            for node, more in zip(OURS, OWN)
         )
     )
     return path
 
 
-def test_the_demo_starts_three_nodes_with_its_file(launched):
+def test_the_demo_starts_its_nodes_with_its_file(launched):
     started, code, text = launched("collision_demo.launch.py")
     assert code == 0, text
     assert set(started) == set(OURS)
     nodes = nodes_of(started)
     assert set(nodes) == {f"/{name}" for name in OURS}
     assert parameters(nodes, "/simulator_node") == {"robot.name": "lwr_iii"}
-    assert parameters(nodes, "/controller_node") == {"robot.name": "lwr_iii", "motion": "demo"}
+    assert parameters(nodes, "/controller_node") == {"robot.name": "lwr_iii"}
+    assert parameters(nodes, "/demo_node") == {"robot.name": "lwr_iii", "active": True}
     assert nodes["/simulator_node"]["parameters"]["pushes.names"]
 
 

@@ -158,7 +158,7 @@ def test_law_gains_and_reaction_change_in_motion_without_a_step(talk):
         {"arm__frequency": [1.0, 2.0]},
         {"arm__tau_rate_max": -5.0},
         {"arm__torque_share": 2.0},
-        {"motion": "dance"},
+        {"react_to": "dance"},
     ):
         result = talk.there.set(talk.node, **bad)
         assert not result.successful and result.reason, bad

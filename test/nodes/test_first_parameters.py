@@ -15,6 +15,7 @@ from robodyn_ros.dynamics.posture import ready
 from robodyn_ros.model.load import BUILT_IN
 from robodyn_ros.nodes.composed import connect
 from robodyn_ros.nodes.controller_node import ControllerNode
+from robodyn_ros.nodes.demo_node import DemoNode
 from robodyn_ros.nodes.dynamics_node import DynamicsNode
 from robodyn_ros.nodes.first_parameters import (
     SETTINGS,
@@ -102,8 +103,8 @@ def test_a_strange_arm_runs_with_them(tmp_path):
     path.write_text(clock + as_yaml(parameters))
     args = ["--params-file", str(path)]
     told = []
-    with bench(SimulatorNode, DynamicsNode, ControllerNode, args=args) as there:
-        simulator, detector, controller = there.nodes
+    with bench(SimulatorNode, DynamicsNode, ControllerNode, DemoNode, args=args) as there:
+        simulator, detector, controller, _ = there.nodes
         connect(there.nodes)
         detector.to_state.near.append(
             lambda word: told.append((simulator.plant.state.t, _facts(word)))

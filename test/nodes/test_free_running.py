@@ -9,6 +9,7 @@ from diagnostic_msgs.msg import DiagnosticStatus  # isort: skip
 from robodyn_ros.control.arm_controller import Mode  # isort: skip
 from robodyn_ros.nodes.composed import connect  # isort: skip
 from robodyn_ros.nodes.controller_node import ControllerNode  # isort: skip
+from robodyn_ros.nodes.demo_node import DemoNode  # isort: skip
 from robodyn_ros.nodes.dynamics_node import DynamicsNode  # isort: skip
 from robodyn_ros.nodes.runtime import LATCHED, seconds  # isort: skip
 from robodyn_ros.nodes.simulator_node import SimulatorNode  # isort: skip
@@ -29,19 +30,33 @@ SCENE = """
   ros__parameters:
     effort: joint_states
     heartbeat: 0.0
+/**/demo_node:
+  ros__parameters: {active: true}
 /**/controller_node:
   ros__parameters:
-    motion: demo
     lockstep: true
     arm: {reaction: reflex, resume_after: 0.2}
 """
 
 
+def connect_demo(nodes):
+    """Let demo_node talk by plain calls: its trajectories begin at the same sample every time."""
+    simulator, _, controller, demo = nodes
+    for inlet in demo.inlets:
+        for outlet in (*simulator.outlets, *controller.outlets):
+            inlet.plug_into(outlet)
+    for inlet in controller.inlets:
+        for outlet in demo.outlets:
+            inlet.plug_into(outlet)
+
+
 def play(path, until, near):
     """Stamps and residuals up to a time, what the detector said, and the controller's modes."""
     modes = []
-    with bench(SimulatorNode, DynamicsNode, ControllerNode, args=["--params-file", path]) as there:
-        controller = there.nodes[-1]
+    makers = SimulatorNode, DynamicsNode, ControllerNode, DemoNode
+    with bench(*makers, args=["--params-file", path]) as there:
+        controller = there.nodes[2]
+        connect_demo(there.nodes)
         if near:
             connect(there.nodes)
         residuals = []  # as they are said: at full speed a subscription may miss some

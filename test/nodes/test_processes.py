@@ -23,7 +23,8 @@ from robodyn_ros.nodes.runtime import spin  # isort: skip
 PARAMS = share_path("config", "demo.yaml")
 QUIET = {  # a busy machine must not end a test
     "simulator_node": {"pushes.names": [""], "command_timeout": 5.0},
-    "controller_node": {"motion": "hold", "arm.timeout": 1.0},
+    "controller_node": {"arm.timeout": 1.0},
+    "demo_node": {"active": False},
 }
 
 

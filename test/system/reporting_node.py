@@ -10,6 +10,7 @@ import sys
 import time
 
 from robodyn_ros.nodes.controller_node import ControllerNode
+from robodyn_ros.nodes.demo_node import DemoNode
 from robodyn_ros.nodes.dynamics_node import DynamicsNode
 from robodyn_ros.nodes.runtime import run
 from robodyn_ros.nodes.simulator_node import SimulatorNode
@@ -76,7 +77,12 @@ class Plant(Reporter, SimulatorNode):
         self.report("HELD" if held else "DRIVEN")
 
 
-NODES = {"controller_node": Controller, "dynamics_node": Detector, "simulator_node": Plant}
+NODES = {
+    "controller_node": Controller,
+    "dynamics_node": Detector,
+    "simulator_node": Plant,
+    "demo_node": DemoNode,
+}
 
 if __name__ == "__main__":
     raise SystemExit(run(NODES[sys.argv[1]], args=sys.argv[2:]))

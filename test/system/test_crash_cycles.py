@@ -12,7 +12,7 @@ from robodyn_ros.nodes.demo import NODES
 
 RATE = 200.0  # [Hz], so that three processes fit on a busy machine
 # So gentle that commands may come a tenth of a second late: else the loop shakes the arm
-GENTLE = {"arm.frequency": [6.0], "arm.braking": 6.0, "demo_speed": 0.1}
+GENTLE = {"arm.frequency": [6.0], "arm.braking": 6.0, "speed": 0.1}
 
 
 @pytest.fixture(autouse=True)

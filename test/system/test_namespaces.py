@@ -26,7 +26,6 @@ NODES = {"plant": "simulator_node", "controller": "controller_node", "detector":
 SLOW = {  # what a loop with 40 ms of delay can bear
     "arm.frequency": [5.0],
     "arm.braking": 5.0,
-    "demo_speed": 0.1,
     "arm.timeout": 0.5,
 }
 # and a detector: of samples that come so late, those that were overtaken are lost, several in a
@@ -101,6 +100,7 @@ def nodes_on(hosts, plant, controller, detector=None):
     own["simulator_node"] |= plant
     own["controller_node"] |= controller
     own["dynamics_node"] |= detector or {}
+    own["demo_node"] = {"speed": 0.1}
     environment = {
         **os.environ,
         "ROS_DOMAIN_ID": str(own_domain()),
@@ -116,6 +116,9 @@ def nodes_on(hosts, plant, controller, detector=None):
             for host, node in NODES.items():
                 command = [*hosts.inside(host), sys.executable, script, node, "--ros-args", *given]
                 running[host] = Host(command, environment, Path(folder, host))
+            command = [*hosts.inside("controller"), sys.executable, script, "demo_node"]
+            command += ["--ros-args", *given]
+            running["demo"] = Host(command, environment, Path(folder, "demo"))
             yield running
         finally:
             for host in running.values():
