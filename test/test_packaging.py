@@ -25,7 +25,8 @@ print(share_path("urdf").parent)
 print(" ".join(urdf_names()))
 """
 SHARED = ["config", "launch", "rviz", "urdf"]  # folders
-COMMANDS = {"robodyn", "simulator_node", "controller_node", "dynamics_node", "composed_nodes"}
+NODES = {"simulator_node", "controller_node", "dynamics_node", "demo_node"}
+COMMANDS = {"robodyn", *NODES, "composed_nodes"}
 
 
 def run(*command, cwd, env=None, code=0):
