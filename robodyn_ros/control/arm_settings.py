@@ -69,6 +69,25 @@ class ArmSettings:
     timeout: float = setting(
         0.02, "silence at which a moving arm goes to a safe hold", "s", low=1e-3, high=1.0
     )
+    rest_timeout: float = setting(
+        5.0, "silence at which an arm at rest goes to a safe hold", "s", low=0.01, high=3600.0
+    )
+    feedback_delay: float = setting(
+        0.1, "command feedback is ignored for this long after a start", "s", low=0.0, high=10.0
+    )
+    start_speed: float = setting(
+        0.1, "brake an arm that is found faster", "rad/s or m/s", low=0.0, high=100.0
+    )
+    swing_time: float = setting(
+        0.03,
+        "velocity error beyond error_max a second, at the torque limits, for this long: safe hold",
+        "s",
+        low=0.0,
+        high=10.0,
+    )
+    ramp_down_time: float = setting(
+        0.5, "shutdown: remove the torque after braking for this long", "s", low=0.0, high=10.0
+    )
     disabled: str = setting("gravity", "torque while disabled", choices=("gravity", "zero"))
 
     def __post_init__(self) -> None:

@@ -134,6 +134,7 @@ class Reaction(ABC):
 
     reference: Motion
     holds = True  # comes to rest in a place that it then keeps
+    uses_residual = False  # its torque depends on r
 
     def __init__(self, n: int) -> None:
         self.stillness = Stillness(n)
@@ -219,6 +220,8 @@ class Float(_Yielding):
 class Reflex(_Yielding):
     """Follows the push, tau = g + K_r r, and holds where the arm comes to rest after it."""
 
+    uses_residual = True
+
     def __init__(self, law: Controller, gain: npt.ArrayLike = 2.0, damping: float = 3.0) -> None:
         super().__init__(law, gain, damping)
 
@@ -233,6 +236,8 @@ class Admittance(_Yielding):
     at which it fades; braking [1/s]: the rate at which the arm takes it over. It keeps to
     half of what the joints can do, and never leads out of their limits.
     """
+
+    uses_residual = True
 
     def __init__(
         self,

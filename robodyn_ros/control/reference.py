@@ -9,12 +9,20 @@ the arm does something else; then  qd = path' s',  qdd = path'' s'^2 + path' s''
 
 from __future__ import annotations
 
+import math
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from ..dynamics.motion import Motion, smooth_step
+from ..errors import ArgumentError
+from ..model.robot import RobotModel
+
+CHECKED_INSTANTS = 9  # of a trajectory, at which the joint limits are checked
+LIMIT_TOLERANCE = 1e-3  # [rad or m], beyond the joint limits
+PEAK_SPEED = 1.875  # of a smooth step, over its mean speed
+DEFAULT_SPEED = math.pi  # [rad/s or m/s], of joints without a speed limit
 
 Array = npt.NDArray[np.float64]
 
@@ -175,3 +183,35 @@ class Reference:
 
 def _sum(motion: Motion, offset: Array) -> Motion:
     return Motion(*(x + y for x, y in zip(motion, offset, strict=True)))
+
+
+def blend_time(model: RobotModel, away: Array, speed: float) -> float:
+    """Return the time [s] of a smooth step by `away` (n,) at this share of the speed limits."""
+    limits = np.where(np.isfinite(model.qd_max), model.qd_max, DEFAULT_SPEED)
+    return float((PEAK_SPEED * np.abs(away) / (speed * limits)).max())
+
+
+def check_start(model: RobotModel, start: Array, q: Array, tolerance: float) -> None:
+    """Reject a trajectory that starts further than `tolerance` [rad or m] from q (n,)."""
+    away = start - q
+    joint = int(np.argmax(np.abs(away)))
+    if abs(away[joint]) > tolerance:
+        raise ArgumentError(
+            f"the trajectory begins {away[joint]:+.3g} from the reference of joint "
+            f"'{model.joint_names[joint]}', {q[joint]:.4g}; {tolerance:g} is allowed: "
+            "move there first"
+        )
+
+
+def check_joint_limits(model: RobotModel, trajectory: Path, q: Array) -> None:
+    """Reject a trajectory that leaves the joint limits; from q (n,) outside it may return."""
+    low, high = np.minimum(model.q_min, q), np.maximum(model.q_max, q)
+    for s in np.linspace(0.0, trajectory.duration, CHECKED_INSTANTS):
+        at = trajectory.at(float(s)).q
+        outside = np.maximum(low - at, at - high)
+        if (outside > LIMIT_TOLERANCE).any():
+            joint = int(np.nanargmax(outside))
+            raise ArgumentError(
+                f"the trajectory leads joint '{model.joint_names[joint]}' to {at[joint]:.4g}; its "
+                f"limits are {model.q_min[joint]:.4g} and {model.q_max[joint]:.4g}"
+            )

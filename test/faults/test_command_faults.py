@@ -257,7 +257,7 @@ def step_of_the_target(size, seconds, refused="", safe=False):
             elif safe:
                 rig.begun_at = rig.modes[0][0] - rig.dt
                 rig.was_safe_by(1.0)
-                assert "it is to" in rig.controller.arm.reason  # be, or its speed
+                assert "error of joint" in rig.controller.arm.reason  # of position or velocity
             else:
                 assert np.abs(rig.plant_node.plant.state.q - goal).max() < 0.01
             rig.is_normal_again()

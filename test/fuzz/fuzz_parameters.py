@@ -94,6 +94,11 @@ RULES: dict[str, dict[str, Any]] = {
         "arm.start_tolerance": Number(0.0, 10.0, (0.05, 0.3)),
         "arm.error_max": Number(1e-3, 10.0, (0.3, 1.0)),
         "arm.timeout": Number(1e-3, 1.0, (0.01, 0.05)),
+        "arm.rest_timeout": Number(0.01, 3600.0, (1.0, 10.0)),
+        "arm.feedback_delay": Number(0.0, 10.0, (0.05, 0.2)),
+        "arm.start_speed": Number(0.0, 100.0, (0.05, 0.3)),
+        "arm.swing_time": Number(0.0, 10.0, (0.02, 0.1)),
+        "arm.ramp_down_time": Number(0.0, 10.0, (0.3, 1.0)),
         "arm.disabled": Choice(("gravity", "zero")),
     },
     "simulator_node": {

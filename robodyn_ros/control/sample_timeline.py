@@ -1,0 +1,76 @@
+"""SampleTimeline: mean period of the samples, time without one, and time since the last torque."""
+
+from __future__ import annotations
+
+import math
+
+from ..sensing.settings import SensingSettings
+from .controller import PERIOD
+
+MAX_REFERENCE_STEP = 0.05  # [s], a reference advances by no more after a gap: late, but no leap
+PERIOD_SMOOTHING = 0.1  # weight of the latest gap in the mean period
+TORQUE_PERIODS = 2.0  # periods for which the torque changes at its rate limit after a gap
+MAX_SILENCE = 1e9  # [s], stands for the time since a sample that never came
+
+
+class SampleTimeline:
+    """Times of the samples that control could use.
+
+    t: time of the last usable sample [s]. period: mean time between usable samples [s].
+    torque_step: longest time [s] for which the torque may change at its rate limit at once.
+    """
+
+    def __init__(self, sensing: SensingSettings) -> None:
+        self.sensing = sensing
+        self.t = -math.inf
+        self.period = PERIOD
+        self.torque_step = TORQUE_PERIODS * PERIOD
+        self._ignored = 0.0  # [s] of valid samples that could not be used
+        self._output = 0.0  # [s] without a usable sample when torque was output last
+
+    def restart(self, t: float) -> None:
+        """Start at a sample that is unrelated to the previous one."""
+        self.t = t
+        self._ignored = 0.0
+        self._output = -PERIOD
+
+    def silence(self, dt: float) -> float:
+        """Return the time since the last usable sample [s], dt [s] after the last valid one."""
+        return min(self._ignored + dt, MAX_SILENCE)
+
+    def allowed_silence(self, timeout: float) -> float:
+        """Return the silence [s] that a moving arm bears: `timeout` after a sample was due, or
+        `sensing.silence_periods` periods where samples are rare.
+        """
+        return max(timeout + self.period, self.sensing.silence_periods * self.period)
+
+    def ignore(self, dt: float) -> None:
+        """Count a valid sample that cannot be used, dt [s] after the previous valid one."""
+        self._ignored = self.silence(dt)
+
+    def accept(self, t: float, silence: float, max_gap: float) -> float:
+        """Take a usable sample, `silence` [s] after the previous one, into the mean period; return
+        by how much the reference advances [s].
+
+        Longer gaps count as max_gap [s] or as `sensing.silence_periods` periods in the mean.
+        """
+        periods = self.sensing.silence_periods * self.period
+        self.torque_step = TORQUE_PERIODS * self.period
+        self.period += PERIOD_SMOOTHING * (min(silence, max_gap, periods) - self.period)
+        self.t = t
+        self._ignored = 0.0
+        self._output -= silence
+        periods = self.sensing.silence_periods * self.period
+        return min(silence, max(MAX_REFERENCE_STEP, periods))
+
+    def since_output(self, silence: float) -> float:
+        """Return the time since the last torque [s]."""
+        return silence - self._output
+
+    def output(self, silence: float) -> float:
+        """Note a torque output after this silence [s]; return for how long its rate limit counts:
+        the time since the last torque, at most `torque_step` [s], as more would be a step.
+        """
+        since = min(max(silence - self._output, 0.0), self.torque_step)
+        self._output = silence
+        return since
