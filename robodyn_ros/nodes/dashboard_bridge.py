@@ -32,9 +32,8 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from ..errors import ArgumentError
 from ..model.load import load_robot
 from ..model.robot import RobotModel
-from .interrupt import spin_until_signal
 from .node_settings import RobotSettings
-from .runtime import LATCHED, make_executor, seconds, shut_down
+from .runtime import LATCHED, make_executor, seconds, shut_down, spin_until_signal
 from .terminal import stay_here
 
 NODES = ("simulator_node", "controller_node", "dynamics_node", "demo_node")

@@ -27,8 +27,7 @@ from rclpy.parameter_client import AsyncParameterClient
 from sensor_msgs.msg import JointState
 
 from ..errors import ArgumentError, RobodynError
-from .interrupt import spin_until_signal
-from .runtime import LATCHED, STATE_IN, seconds, spin
+from .runtime import LATCHED, STATE_IN, seconds, spin, spin_until_signal
 from .terminal import looking, stay_here
 
 NODES = ("simulator_node", "controller_node", "dynamics_node")

@@ -8,7 +8,6 @@ the queues; what is lost all the same shows in the publishers' own counts.
 from __future__ import annotations
 
 import json
-import signal
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from rclpy.parameter_client import AsyncParameterClient
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 from ..errors import ArgumentError, RobodynError
-from .runtime import spin
+from .runtime import signals_caught, spin
 from .terminal import looking
 
 DEMO_TOPICS = (
@@ -146,22 +145,13 @@ def record(
     show: Callable[[Recorder, float], None] = lambda recorder, elapsed: None,
 ) -> Recorder:
     """Record until Ctrl-C, SIGTERM, or for so long [s] since the first message."""
-    signals: list[int] = []
-    kept = {
-        number: signal.signal(number, lambda received, _: signals.append(received))
-        for number in (signal.SIGINT, signal.SIGTERM)
-    }
-    try:
-        with looking() as (asking, executor):
-            node = Node("robodyn_recorder")
-            try:
-                recorder = Recorder(node, sink, topics, namespace)
-                _run(recorder, asking, executor, duration, show, lambda: bool(signals))
-            finally:
-                node.destroy_node()
-    finally:
-        for number, handler in kept.items():
-            signal.signal(number, handler)
+    with signals_caught() as signalled, looking() as (asking, executor):
+        node = Node("robodyn_recorder")
+        try:
+            recorder = Recorder(node, sink, topics, namespace)
+            _run(recorder, asking, executor, duration, show, signalled)
+        finally:
+            node.destroy_node()
     return recorder
 
 

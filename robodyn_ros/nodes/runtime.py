@@ -10,7 +10,8 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -68,11 +69,15 @@ def run(
     except RuntimeError as error:  # a parameter file that cannot be read, say
         print(f"error: {error}", file=sys.stderr)
         return 1
-    signals: list[int] = []
-    previous = {
-        number: signal.signal(number, lambda received, _: signals.append(received))
-        for number in (signal.SIGINT, signal.SIGTERM)
-    }
+    with signals_caught() as signalled:
+        return _run(makers, made, signalled)
+
+
+def _run(
+    makers: Sequence[Callable[[], Node]],
+    made: Callable[[list[Node]], None],
+    signalled: Callable[[], bool],
+) -> int:
     nodes: list[Node] = []
     executor = make_executor()
     try:
@@ -81,7 +86,7 @@ def run(
             executor.add_node(nodes[-1])
         made(nodes)
         keep_tidy(nodes[0])
-        spin(executor, until=lambda: bool(signals) or any(ended(node) for node in nodes))
+        spin(executor, until=lambda: signalled() or any(ended(node) for node in nodes))
         for node in nodes:
             getattr(node, "begin_stop", lambda: None)()
         spin(executor, until=lambda: all(ended(node) for node in nodes), longest=GRACE)
@@ -95,6 +100,19 @@ def run(
     finally:
         gc.unfreeze()
         shut_down(executor, nodes)
+
+
+@contextmanager
+def signals_caught() -> Iterator[Callable[[], bool]]:
+    """Remember SIGINT and SIGTERM instead of ending; yields a function: whether one came."""
+    received: list[int] = []
+    previous = {
+        number: signal.signal(number, lambda came, _: received.append(came))
+        for number in (signal.SIGINT, signal.SIGTERM)
+    }
+    try:
+        yield lambda: bool(received)
+    finally:
         for number, handler in previous.items():
             signal.signal(number, handler)
 
@@ -143,6 +161,18 @@ def spin(
     finally:
         node.destroy_timer(timer)
     over.result()
+
+
+def spin_until_signal(
+    executor: Executor,
+    until: Callable[[], bool],
+    longest: float = math.inf,
+    every: float = LOOK,
+) -> bool:
+    """Spin as `spin` does; return whether SIGINT or SIGTERM ended it."""
+    with signals_caught() as signalled:
+        spin(executor, lambda: signalled() or until(), longest, every=every)
+        return signalled()
 
 
 def shut_down(executor: Executor, nodes: Sequence[Node]) -> None:

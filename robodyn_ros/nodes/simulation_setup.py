@@ -20,7 +20,7 @@ from ..simulation.obstacles import Box, Obstacle, Pendulum, Plane, Sphere
 from ..simulation.plant import Plant, PlantState
 from ..simulation.rigid import RigidPlant
 from ..simulation.sensors import LWR_SENSORS, SensorModel
-from .plant_settings import PlantSettings
+from .node_settings import PlantSettings
 
 BRAKE = 10.0  # [rad/s], how firmly an arm without commands holds itself
 BRAKE_RATE = 1000.0  # [N m/s or N/s], how fast that may change the torque
