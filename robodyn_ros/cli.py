@@ -1,4 +1,4 @@
-"""The `robodyn` command: its commands stand in `commands/`, one file for each kind."""
+"""The `robodyn` command. Its sub-commands are in `commands/`, one file for each kind."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from . import __version__
 
 # Imported for their commands, in the order of --help
 from .commands import identification, recordings, robots, nodes  # isort: skip  # noqa: F401
-from .commands.common import app, complain, console
+from .commands.common import app, console, print_error, print_warning
 from .errors import ModelWarning, RobodynError
 
 
 def show_version(wanted: bool) -> None:
+    """Print the version and exit if --version is given."""
     if wanted:
         console.print(f"robodyn_ros {__version__}")
         raise typer.Exit()
@@ -25,25 +26,26 @@ def show_version(wanted: bool) -> None:
 @app.callback()
 def options(
     version: Annotated[
-        bool, typer.Option("--version", callback=show_version, is_eager=True, help="Print it.")
+        bool,
+        typer.Option("--version", callback=show_version, is_eager=True, help="Print the version."),
     ] = False,
 ) -> None:
-    """Rigid-body dynamics of robot arms, and what touches them."""
+    """Rigid-body dynamics and collision detection for robot arms."""
 
 
 def show_warning(message: Any, category: Any, *_: Any) -> None:
-    """What is odd about a robot, in one line."""
+    """Print a warning about a robot model; other warnings are for developers."""
     if issubclass(category, ModelWarning):
-        complain("[yellow]warning:[/]", message)
+        print_warning(message)
 
 
 def main() -> None:
-    """Run the command; errors are one line, not a traceback."""
+    """Run the command. An error is printed on one line, without a traceback; exit code 1."""
     warnings.showwarning = show_warning  # type: ignore[assignment]
     try:
         app()
     except RobodynError as error:
-        complain("[red]error:[/]", error)
+        print_error(error)
         sys.exit(1)
 
 

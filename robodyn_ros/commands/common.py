@@ -1,56 +1,79 @@
-"""What the commands share: the application, two consoles, and how to complain."""
+"""What all commands share: the application, its consoles, common options and their parsers."""
 
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from rich import box
 from rich.console import Console
 from rich.markup import escape
+from rich.table import Table
 
 from ..errors import ArgumentError, ResourceError
+from ..model.load import load_robot
+from ..model.robot import RobotModel
 
 app = typer.Typer(
-    help="Rigid-body dynamics of robot arms, and what touches them.",
+    help="Rigid-body dynamics and collision detection for robot arms.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
 console = Console()
-complaints = Console(stderr=True)
+error_console = Console(stderr=True)
 
+# In help texts rich takes a lower-case unit in brackets for markup: write \[s].
+RobotArgument = Annotated[
+    str, typer.Argument(help="A URDF file, or a built-in arm such as lwr_iii.")
+]
 RootOption = Annotated[str | None, typer.Option(help="Link to take as the fixed base.")]
 TipOption = Annotated[str | None, typer.Option(help="Link at which the arm ends.")]
 LockOption = Annotated[
-    list[str] | None, typer.Option(help="joint=position to freeze; may be repeated.")
+    list[str] | None, typer.Option(help="joint=position to lock, 0 by default; may be repeated.")
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="For scripts.")]
+ColumnsOption = Annotated[
+    str | None,
+    typer.Option(help="Columns of a CSV file, by number or name: t=0 q=1-6 qd=7-12 tau=13-18."),
+]
+DriveGainsOption = Annotated[
+    str | None,
+    typer.Option("--gains", help="Drive gains [N m/A], separated by commas, for motor currents."),
+]
+NamespaceOption = Annotated[str, typer.Option(help="Namespace of the nodes.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
+
+
+def load(robot: str, root: str | None, tip: str | None, lock: list[str] | None) -> RobotModel:
+    """Return the robot that the options of a command name."""
+    return load_robot(robot, root, tip, parse_lock(lock or []))
 
 
 def parse_lock(items: list[str]) -> dict[str, float]:
-    """joint=position pairs; a bare name locks at 0."""
+    """Return positions by joint from joint=position pairs; a bare name locks at 0."""
     lock = {}
     for item in items:
         name, _, value = item.partition("=")
         try:
             lock[name] = float(value or 0.0)
         except ValueError:
-            raise ArgumentError(f"--lock {item}: '{value}' is no number") from None
+            raise ArgumentError(f"--lock {item}: '{value}' is not a number") from None
     return lock
 
 
 def parse_gains(text: str | None) -> tuple[float, ...] | None:
-    """Numbers with commas between."""
+    """Return numbers from a text with commas between them; None without a text."""
     try:
         return tuple(float(x) for x in text.split(",")) if text else None
     except ValueError:
-        raise ArgumentError(f"--gains {text}: write numbers with commas between") from None
+        raise ArgumentError(f"--gains {text}: write numbers separated by commas") from None
 
 
 @contextlib.contextmanager
-def ros_at_hand() -> Iterator[None]:
-    """Say what to do where ROS 2 is missing."""
+def needs_ros() -> Iterator[None]:
+    """Explain an import that fails because ROS 2 is missing."""
     try:
         yield
     except ImportError as error:
@@ -61,8 +84,8 @@ def ros_at_hand() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def dashboard_at_hand() -> Iterator[None]:
-    """Say what to do where viser is missing."""
+def needs_viser() -> Iterator[None]:
+    """Explain an import that fails because viser is missing."""
     try:
         yield
     except ImportError as error:
@@ -71,6 +94,29 @@ def dashboard_at_hand() -> Iterator[None]:
         ) from None
 
 
-def complain(kind: str, message: object) -> None:
-    """One line, whatever a stranger's file is called."""
-    complaints.print(kind, escape(str(message)), highlight=False, soft_wrap=True)
+def new_table(title: str, text: tuple[str, ...], numbers: tuple[str, ...] = ()) -> Table:
+    """Return an empty table with these headings: columns of text, then columns of numbers."""
+    table = Table(title=escape(title), title_justify="left", box=box.SIMPLE_HEAD)
+    for heading in text + numbers:
+        justify = "left" if heading in text else "right"
+        table.add_column(escape(heading), justify=justify, overflow="fold")  # type: ignore[arg-type]
+    return table
+
+
+def print_json(facts: Any) -> None:
+    """Print facts for scripts."""
+    print(json.dumps(facts, indent=2))
+
+
+def print_warning(message: object) -> None:
+    """Print a warning on one line of stderr."""
+    _print_message("[yellow]warning:[/]", message)
+
+
+def print_error(message: object) -> None:
+    """Print an error on one line of stderr."""
+    _print_message("[red]error:[/]", message)
+
+
+def _print_message(kind: str, message: object) -> None:
+    error_console.print(kind, escape(str(message)), highlight=False, soft_wrap=True)

@@ -1,54 +1,59 @@
-"""`robodyn excite`, `identify`: what a robot really weighs."""
+"""`robodyn excite`, `identify`: a robot's inertias and friction from logged motion."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich import box
 from rich.markup import escape
-from rich.table import Table
 
 from ..errors import ArgumentError
-from ..model.load import load_robot
 from .common import (
+    ColumnsOption,
+    DriveGainsOption,
     JsonOption,
     LockOption,
+    RobotArgument,
     RootOption,
     TipOption,
     app,
-    complain,
-    complaints,
     console,
+    error_console,
+    load,
+    new_table,
     parse_gains,
-    parse_lock,
+    print_json,
+    print_warning,
 )
 
 
 @app.command()
 def excite(
-    robot: Annotated[str, typer.Argument(help="A URDF file, or a built-in arm.")],
+    robot: RobotArgument,
     out: Annotated[Path, typer.Option(help="A .csv table, or a .yaml JointTrajectory.")],
     root: RootOption = None,
     tip: TipOption = None,
     lock: LockOption = None,
-    duration: Annotated[float, typer.Option(help="[s], whole periods.")] = 30.0,
-    period: Annotated[float, typer.Option(help="[s]")] = 10.0,
-    harmonics: Annotated[int, typer.Option(help="Of the Fourier series.")] = 5,
-    qd_max: Annotated[float | None, typer.Option(help="[rad/s or m/s]; else the robot's.")] = None,
-    qdd_max: Annotated[float, typer.Option(help="[rad/s^2 or m/s^2]")] = 4.0,
-    floor: Annotated[float | None, typer.Option(help="[m] above which links stay.")] = None,
-    rate: Annotated[float, typer.Option(help="Samples a second.")] = 100.0,
-    seed: Annotated[int, typer.Option(help="Another one, another motion.")] = 0,
+    duration: Annotated[float, typer.Option(help=r"Duration \[s], whole periods.")] = 30.0,
+    period: Annotated[float, typer.Option(help=r"Period \[s].")] = 10.0,
+    harmonics: Annotated[int, typer.Option(help="Harmonics of the Fourier series.")] = 5,
+    qd_max: Annotated[
+        float | None, typer.Option(help=r"Velocity limit \[rad/s or m/s]; else the robot's.")
+    ] = None,
+    qdd_max: Annotated[float, typer.Option(help=r"Acceleration limit \[rad/s^2 or m/s^2].")] = 4.0,
+    floor: Annotated[
+        float | None, typer.Option(help=r"Height \[m] above which all links stay.")
+    ] = None,
+    rate: Annotated[float, typer.Option(help="Sampling rate [Hz].")] = 100.0,
+    seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
     as_json: JsonOption = False,
 ) -> None:
-    """Plan a motion that tells a robot's parameters apart, for `robodyn identify`."""
-    model = load_robot(robot, root, tip, parse_lock(lock or []))
+    """Plan a motion that excites a robot's parameters, for `robodyn identify`."""
+    model = load(robot, root, tip, lock)
     from ..identification.excitation import excitation, write_motion
 
-    with complaints.status("looking for a good motion"):
+    with error_console.status("optimizing the motion"):
         motion = excitation(
             model,
             duration=duration,
@@ -61,56 +66,61 @@ def excite(
         )
     write_motion(motion, model.joint_names, out, rate)
     if as_json:
-        facts = {"file": str(out), "duration": motion.duration, "condition": motion.condition}
-        print(json.dumps(facts, indent=2))
+        duration = motion.duration
+        print_json({"file": str(out), "duration": duration, "condition": motion.condition})
     else:
         console.print(f"{out}: {duration:g} s, condition number {motion.condition:.3g}")
 
 
 @app.command()
 def identify(
-    robot: Annotated[str, typer.Argument(help="A URDF file, or a built-in arm.")],
-    logs: Annotated[list[str], typer.Argument(help="CSV (file.csv:first:last for rows) or bag.")],
+    robot: RobotArgument,
+    logs: Annotated[
+        list[str], typer.Argument(help="CSV files (file.csv:first:last for rows) or bags.")
+    ],
     root: RootOption = None,
     tip: TipOption = None,
     lock: LockOption = None,
-    held_out: Annotated[list[str] | None, typer.Option(help="Only predicted; may repeat.")] = None,
+    held_out: Annotated[
+        list[str] | None, typer.Option(help="Log to predict only; may be repeated.")
+    ] = None,
     out: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("identified"),
-    columns: Annotated[
-        str | None, typer.Option(help="Of a CSV, by number or name: t=0 q=1-6 qd=7-12 tau=13-18")
-    ] = None,
-    topic: Annotated[str, typer.Option(help="Of a bag.")] = "/joint_states",
-    gains: Annotated[str | None, typer.Option(help="Drive gains [N m/A], by commas.")] = None,
+    columns: ColumnsOption = None,
+    topic: Annotated[str, typer.Option(help="Topic of joint states in a bag.")] = "/joint_states",
+    gains: DriveGainsOption = None,
     loaded: Annotated[
-        list[str] | None, typer.Option(help="Logs with a known payload: finds the drive gains.")
+        list[str] | None,
+        typer.Option(help="Log with a known payload, to find the drive gains; may be repeated."),
     ] = None,
-    payload: Annotated[str | None, typer.Option(help="Which: link:kg or link:kg:x,y,z.")] = None,
-    cutoff: Annotated[float | None, typer.Option(help="Of the filter [Hz].")] = None,
+    payload: Annotated[
+        str | None, typer.Option(help="The known payload: link:kg or link:kg:x,y,z.")
+    ] = None,
+    cutoff: Annotated[float | None, typer.Option(help="Cutoff of the filter [Hz].")] = None,
     method: Annotated[
-        str, typer.Option(help="differences, or momentum: no acceleration.")
+        str, typer.Option(help="differences, or momentum, which needs no acceleration.")
     ] = "differences",
     friction: Annotated[
-        str, typer.Option(help="Terms by commas; none behind joint torque sensors.")
+        str, typer.Option(help="Friction terms; none for joint torque sensors.")
     ] = "viscous,coulomb,stribeck,offset,load",
-    rotors: Annotated[bool, typer.Option(help="Look for rotor inertias too.")] = True,
+    rotors: Annotated[bool, typer.Option(help="Identify rotor inertias, too.")] = True,
     prior: Annotated[
-        float, typer.Option(help="How far bodies may be from the nominal ones, as a share.")
+        float, typer.Option(help="Expected relative error of the nominal inertial parameters.")
     ] = 0.3,
     as_json: JsonOption = False,
 ) -> None:
-    """Find a robot's masses, inertias and friction in logged motion."""
+    """Identify a robot's masses, inertias and friction from logged motion."""
     from rich.progress import Progress
 
     from ..identification.command import facts_of, gains_by_payload, run
 
-    model = load_robot(robot, root, tip, parse_lock(lock or []))
+    model = load(robot, root, tip, lock)
     numbers = parse_gains(gains)
     if loaded or payload:
         if not (loaded and payload) or gains:
             raise ArgumentError("drive gains: give --loaded and --payload, or --gains alone")
         numbers = tuple(gains_by_payload(model, logs, loaded, payload, columns, topic).gains)
-        complaints.print(f"drive gains [N m/A]: {', '.join(f'{x:.4g}' for x in numbers)}")
-    with Progress(console=complaints, transient=True) as bar:
+        error_console.print(f"drive gains [N m/A]: {', '.join(f'{x:.4g}' for x in numbers)}")
+    with Progress(console=error_console, transient=True) as bar:
         task = bar.add_task("identify", total=1.0)
         found = run(
             model,
@@ -129,16 +139,13 @@ def identify(
             progress=lambda share, what: bar.update(task, completed=share, description=what),
         )
     if as_json:
-        print(json.dumps(facts_of(found, out), indent=2))
+        print_json(facts_of(found, out))
         return
-    errors = Table(title="torque error", title_justify="left", box=box.SIMPLE_HEAD)
-    errors.add_column("joint", overflow="fold")
-    for fit in found.fits:
-        use = "held out" if fit.held_out else "used"
-        errors.add_column(f"{escape(fit.name)}\n{use}", justify="right", overflow="fold")
+    uses = (f"{fit.name}\n{'held out' if fit.held_out else 'used'}" for fit in found.fits)
+    errors = new_table("torque error", ("joint",), tuple(uses))
     for k, joint in enumerate(found.nominal.joint_names):
         errors.add_row(escape(joint), *(f"{100.0 * fit.relative[k]:.2f} %" for fit in found.fits))
     console.print(errors)
     console.print(escape(f"{out}: robot.urdf, nodes.yaml, report.html"), highlight=False)
     for doubt in found.doubts:
-        complain("[yellow]warning:[/]", doubt)
+        print_warning(doubt)

@@ -1,4 +1,4 @@
-"""`robodyn demo`, `view`, `topics`, `echo`, `param`: arms that run."""
+"""`robodyn demo`, `view`, `topics`, `echo`, `param`: running nodes."""
 
 from __future__ import annotations
 
@@ -10,30 +10,36 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import ArgumentError
-from .common import JsonOption, app, console, dashboard_at_hand, ros_at_hand
+from .common import JsonOption, NamespaceOption, app, console, needs_ros, needs_viser, print_json
+
+RobotOption = Annotated[str, typer.Option(help="A built-in arm.")]
+UrdfOption = Annotated[str, typer.Option(help="The URDF file of your own arm instead.")]
+NodeArgument = Annotated[str, typer.Argument(help="Name of the node, e.g. dynamics_node.")]
 
 
 @app.command()
 def demo(
-    robot: Annotated[str, typer.Option(help="A built-in arm.")] = "",
-    urdf: Annotated[str, typer.Option(help="Your own arm's URDF instead.")] = "",
+    robot: RobotOption = "",
+    urdf: UrdfOption = "",
     plant: Annotated[str, typer.Option(help="rigid, elastic or mujoco.")] = "",
     push: Annotated[
         list[str] | None,
-        typer.Option(help="LINK:NEWTON or LINK:FX,FY,FZ, instead of the script's."),
+        typer.Option(help="LINK:NEWTON or LINK:FX,FY,FZ instead of the scripted pushes."),
     ] = None,
     params: Annotated[Path | None, typer.Option(help="Parameter YAML of all nodes.")] = None,
-    duration: Annotated[float, typer.Option(help="[s]; until the arm is back.")] = 30.0,
+    duration: Annotated[
+        float, typer.Option(help=r"Duration \[s]; runs on until the arm is back.")
+    ] = 30.0,
     composed: Annotated[bool, typer.Option(help="All nodes in one process.")] = False,
-    headless: Annotated[bool, typer.Option(help="No table, no page; for scripts.")] = False,
-    page: Annotated[bool, typer.Option(help="The live page, too.")] = True,
-    picture: Annotated[Path, typer.Option(help="Where the plot goes.")] = Path("demo.png"),
+    headless: Annotated[bool, typer.Option(help="No table and no page, for scripts.")] = False,
+    page: Annotated[bool, typer.Option(help="Show the live page, too.")] = True,
+    picture: Annotated[Path, typer.Option(help="File of the plot.")] = Path("demo.png"),
 ) -> None:
-    """The collision demo: an arm moves, is pushed, feels it, gives way and goes on.
+    """Run the collision demo: an arm moves, is pushed, detects it, yields and resumes.
 
-    Exit code 0 only if every push was found, none was invented, and the arm resumed.
+    Exit code 0 only if every push was detected, without a false alarm, and the arm resumed.
     """
-    with ros_at_hand():
+    with needs_ros():
         from ..nodes.demo_command import show
     pushes = push or []
     ok = show(
@@ -44,17 +50,19 @@ def demo(
 
 @app.command()
 def view(
-    namespace: Annotated[str, typer.Option(help="Of the nodes.")] = "",
-    robot: Annotated[str, typer.Option(help="A built-in arm; else dynamics_node tells.")] = "",
-    urdf: Annotated[str, typer.Option(help="Your own arm's URDF instead.")] = "",
-    port: Annotated[int, typer.Option(help="The next free one from here on.", min=1)] = 8080,
-    read_only: Annotated[bool, typer.Option("--read-only", help="Look on only.")] = False,
-    wait: Annotated[float, typer.Option(help="For dynamics_node [s].")] = 60.0,
+    namespace: NamespaceOption = "",
+    robot: Annotated[
+        str, typer.Option(help="A built-in arm; by default the one of dynamics_node.")
+    ] = "",
+    urdf: UrdfOption = "",
+    port: Annotated[int, typer.Option(help="The first free port from here on.", min=1)] = 8080,
+    read_only: Annotated[bool, typer.Option("--read-only", help="Without controls.")] = False,
+    wait: Annotated[float, typer.Option(help=r"Timeout for dynamics_node \[s].")] = 60.0,
 ) -> None:
-    """The live page of a running arm, for a browser on this machine."""
-    with ros_at_hand():
+    """Serve the live page of a running arm to browsers on this machine."""
+    with needs_ros():
         from ..nodes.dashboard_bridge import live_arm
-    with dashboard_at_hand():
+    with needs_viser():
         from ..dashboard.page import RATE, open_page
     with contextlib.suppress(KeyboardInterrupt), live_arm(namespace, read_only) as arm:
         model, description = arm.find_robot(robot, urdf, wait)
@@ -66,12 +74,12 @@ def view(
 @app.command()
 def topics(as_json: JsonOption = False) -> None:
     """List the topics of running nodes."""
-    with ros_at_hand():
+    with needs_ros():
         from ..nodes import terminal
     found = list(terminal.topics())
     if as_json:
         keys = ("name", "type", "publishers")
-        print(json.dumps([dict(zip(keys, topic)) for topic in found], indent=2))
+        print_json([dict(zip(keys, topic)) for topic in found])
         return
     for name, kind, publishers in found:
         print(f"{name}  {kind}  publishers: {publishers}")
@@ -80,10 +88,10 @@ def topics(as_json: JsonOption = False) -> None:
 @app.command()
 def echo(
     topic: Annotated[str, typer.Argument(help="A topic, or the end of its name: residual.")],
-    count: Annotated[int, typer.Option(help="End after so many messages; 0: never.")] = 0,
+    count: Annotated[int, typer.Option(help="Number of messages to print; 0: no limit.")] = 0,
 ) -> None:
-    """Print what comes on a topic."""
-    with ros_at_hand():
+    """Print the messages of a topic."""
+    with needs_ros():
         from ..nodes import terminal
     with contextlib.suppress(KeyboardInterrupt):
         for text in terminal.echo(topic, count):
@@ -91,18 +99,16 @@ def echo(
 
 
 param = typer.Typer(help="Parameters of running nodes.", no_args_is_help=True)
-
-
 app.add_typer(param, name="param")
 
 
 @param.command("get")
 def param_get(
-    node: Annotated[str, typer.Argument(help="Its name, e.g. dynamics_node.")],
-    name: Annotated[str, typer.Argument(help="A parameter; all of them without.")] = "",
+    node: NodeArgument,
+    name: Annotated[str, typer.Argument(help="A parameter; by default all.")] = "",
 ) -> None:
     """Print one or all parameters of a node."""
-    with ros_at_hand():
+    with needs_ros():
         from ..nodes import terminal
     for key, value in terminal.get_parameters(node, [name] if name else None).items():
         print(f"{key}: {value if isinstance(value, (str, bool, int, float)) else list(value)}")
@@ -110,21 +116,21 @@ def param_get(
 
 @param.command("set")
 def param_set(
-    node: Annotated[str, typer.Argument(help="Its name, e.g. dynamics_node.")],
+    node: NodeArgument,
     name: Annotated[str, typer.Argument(help="A parameter, e.g. monitor.gain.")],
     value: Annotated[str, typer.Argument(help="As in YAML: 0.5, true, text, [1.0, 2.0].")],
 ) -> None:
     """Set a parameter of a node while it runs."""
-    with ros_at_hand():
+    with needs_ros():
         from ..nodes import terminal
     done, reason = terminal.set_parameter(node, name, parse_value(value))
     if not done:
-        raise ArgumentError(f"{node} refused {name} = {value}: {reason}")
+        raise ArgumentError(f"{node} rejected {name} = {value}: {reason}")
     print(f"{node}: {name} = {value}")
 
 
 def parse_value(text: str) -> Any:
-    """A number, a truth value, a list of such, or else text."""
+    """Return a number, a boolean or a list of them; else the text itself."""
     try:
         value = json.loads(text)
     except ValueError:

@@ -3,108 +3,155 @@
 from __future__ import annotations
 
 import contextlib
-import json
+import inspect
+import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
+from rich.table import Table
 
 from ..errors import ArgumentError
-from .common import JsonOption, app, complain, complaints, console, parse_gains, ros_at_hand
+from .common import (
+    ColumnsOption,
+    DriveGainsOption,
+    JsonOption,
+    NamespaceOption,
+    app,
+    console,
+    error_console,
+    needs_ros,
+    new_table,
+    parse_gains,
+    print_json,
+    print_warning,
+)
 
-Recording = Annotated[Path, typer.Argument(help="A bag of ROS 2 or 1, or a CSV file.")]
-RobotOption = Annotated[
-    str, typer.Option("--robot", "--urdf", help="A URDF or a built-in arm; else as the bag says.")
-]
-ParamsOption = Annotated[
-    Path | None, typer.Option(help="Parameters of dynamics_node; else as the bag says.")
-]
-GainOption = Annotated[float | None, typer.Option(help="Observer gain [1/s].")]
-EffortOption = Annotated[str, typer.Option(help="joint_states, command, or auto.")]
-StatesOption = Annotated[str, typer.Option(help="Topic of joint states, or how it ends.")]
-CommandsOption = Annotated[str, typer.Option(help="Topic of commands, or how it ends.")]
-ColumnsOption = Annotated[
-    str | None, typer.Option(help="Of a CSV: t=0 q=1-6 qd=7-12 tau=13-18, or names.")
-]
-DriveGainsOption = Annotated[
-    str | None, typer.Option("--gains", help="Drive gains [N m/A], by commas, for currents.")
-]
-ContactsOption = Annotated[
-    list[str] | None,
-    typer.Option("--contact", help="FROM:TO [s], when something touched it; may repeat."),
-]
+KEYWORD = inspect.Parameter.KEYWORD_ONLY
+Output = tuple[dict[str, Any], list[Any]]  # facts for --json; texts and tables for people
 
 
 @contextlib.contextmanager
-def looked_at(
-    path: Path,
-    robot: str,
-    params: Path | None,
-    gain: float | None,
-    effort: str,
-    states: str,
-    commands: str,
-    columns: str | None,
-    gains: str | None,
-    contacts: list[str] | None,
+def open_analysis(
+    recording: Annotated[Path, typer.Argument(help="A ROS 2 or ROS 1 bag, or a CSV file.")],
+    robot: Annotated[
+        str,
+        typer.Option("--robot", "--urdf", help="A URDF file or a built-in arm; else the bag's."),
+    ] = "",
+    params: Annotated[
+        Path | None, typer.Option(help="Parameter YAML of dynamics_node; else the bag's.")
+    ] = None,
+    gain: Annotated[float | None, typer.Option(help="Observer gain [1/s].")] = None,
+    effort: Annotated[
+        str, typer.Option(help="Torque from joint_states, command, or auto.")
+    ] = "auto",
+    states: Annotated[
+        str, typer.Option(help="Topic of joint states, or the end of its name.")
+    ] = "joint_states",
+    commands: Annotated[
+        str, typer.Option(help="Topic of commands, or the end of its name.")
+    ] = "effort_controller/commands",
+    columns: ColumnsOption = None,
+    gains: DriveGainsOption = None,
+    contact: Annotated[
+        list[str] | None,
+        typer.Option(help=r"FROM:TO \[s] of a known contact; may be repeated."),
+    ] = None,
 ) -> Iterator[tuple[Any, Any]]:
-    """A recording with what the detector says about it, and a bar for what takes long."""
+    """Yield the analysis of a recording and a callback that shows progress."""
     from rich.progress import Progress
 
-    from ..recording.command import Question, answered, parse_contacts
+    from ..recording.command import AnalysisOptions, analysed, parse_contacts
     from ..recording.run import Sources
 
-    question = Question(
-        path,
+    options = AnalysisOptions(
+        recording,
         robot,
         params,
         gain,
         Sources(states=states, commands=commands, effort=effort),
         columns,
         parse_gains(gains),
-        parse_contacts(contacts or []),
+        parse_contacts(contact or []),
     )
-    with Progress(console=complaints, transient=True) as bar:
-        task = bar.add_task("looking", total=1.0)
+    with Progress(console=error_console, transient=True) as bar:
+        task = bar.add_task("analysing", total=1.0)
 
         def show(share: float, what: str) -> None:
             bar.update(task, completed=share, description=escape(what))
 
-        with answered(question, show) as answer:
-            yield answer, show
+        with analysed(options, show) as analysis:
+            yield analysis, show
+
+
+def recording_command(function: Callable[..., Output]) -> Callable[..., Output]:
+    """Register a command that takes a recording, the options of `open_analysis` and --json.
+
+    The function gets the analysis, the progress callback and its own options. What it returns is
+    printed after the progress bar has closed: an open bar redirects stdout.
+    """
+
+    def command(as_json: bool, **options: Any) -> None:
+        shared_options = {parameter.name: options.pop(parameter.name) for parameter in shared}
+        with open_analysis(**shared_options) as (analysis, progress):
+            facts, shown = function(analysis, progress, **options)
+        if as_json:
+            print_json(facts)
+            return
+        for part in shown:
+            print(part) if isinstance(part, str) else console.print(part)
+
+    shared = _parameters(open_analysis)
+    own = _parameters(function)[2:]
+    json_option = inspect.Parameter("as_json", KEYWORD, default=False, annotation=JsonOption)
+    command.__name__, command.__doc__ = function.__name__, function.__doc__
+    command.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [*shared[:2], *own, *shared[2:], json_option]
+    )
+    app.command()(command)
+    return function
+
+
+def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    """Return a function's parameters, by keyword, in their order."""
+    signature = inspect.signature(function, eval_str=True)
+    return [parameter.replace(kind=KEYWORD) for parameter in signature.parameters.values()]
 
 
 @app.command()
 def record(
     topics: Annotated[
-        list[str] | None, typer.Argument(help="Topics; all of the demo without.")
+        list[str] | None, typer.Argument(help="Topics; by default all topics of the demo.")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Folder of the bag; else by the date.")] = None,
-    duration: Annotated[float | None, typer.Option(help="[s]; else until Ctrl-C.")] = None,
-    namespace: Annotated[str, typer.Option(help="Of the nodes.")] = "",
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the new bag; by default named by the date.")
+    ] = None,
+    duration: Annotated[
+        float | None, typer.Option(help=r"Duration \[s]; by default until Ctrl-C.")
+    ] = None,
+    namespace: NamespaceOption = "",
     as_json: JsonOption = False,
 ) -> None:
-    """Record what the nodes say into a ROS 2 bag (MCAP), every message of it.
+    """Record every message of the nodes' topics into a ROS 2 bag (MCAP).
 
-    Ctrl-C and SIGTERM finish the bag. Exit code 1 if nothing came.
+    Ctrl-C and SIGTERM finish the bag. Exit code 1 if no message was received.
     """
-    with ros_at_hand():
+    with needs_ros():
         from ..nodes.recorder import record as record_topics
     from rich.live import Live
 
     from ..recording.bag_writer import BagWriter
-    from ..recording.view import topics_table
 
     path = out or Path(time.strftime("robodyn_%Y%m%d_%H%M%S"))
     with (
-        BagWriter(path) as sink,
-        Live(console=complaints, refresh_per_second=4, transient=True) as screen,
+        BagWriter(path) as writer,
+        Live(console=error_console, refresh_per_second=4, transient=True) as screen,
     ):
         done = record_topics(
-            sink,
+            writer,
             topics or [],
             namespace,
             duration,
@@ -114,103 +161,93 @@ def record(
                 else "waiting for topics"
             ),
         )
-    heard = [one for one in done.heard.values() if one.count]
-    for topic, kind in done.strange.items():
-        complain("[yellow]warning:[/]", f"not recorded, type unknown: {topic} ({kind})")
+    recorded = [topic for topic in done.heard.values() if topic.count]
+    for name, kind in done.strange.items():
+        print_warning(f"not recorded, type unknown: {name} ({kind})")
     if as_json:
-        found = {h.topic: {"messages": h.count, "lost": h.missing} for h in heard}
-        print(json.dumps({"bag": str(path), "topics": found}, indent=2))
+        counts = {t.topic: {"messages": t.count, "lost": t.missing} for t in recorded}
+        print_json({"bag": str(path), "topics": counts})
     else:
-        console.print(topics_table(heard, str(path)))
-    if any(one.missing for one in heard):
-        complain("[yellow]warning:[/]", "messages were lost: the machine is too busy")
-    if not heard:
-        raise ArgumentError("no message came, so there is no bag worth keeping")
+        console.print(topics_table(recorded, str(path)))
+    if any(topic.missing for topic in recorded):
+        print_warning("messages were lost: the machine is overloaded")
+    if not recorded:
+        raise ArgumentError("no message was received: there is nothing to record")
 
 
-@app.command()
+@recording_command
 def residual(
-    recording: Recording,
-    robot: RobotOption = "",
+    analysis: Any,
+    progress: Any,
     out: Annotated[
-        Path | None, typer.Option(help="New bag, or a .csv; else beside the recording.")
+        Path | None, typer.Option(help="New bag, or a .csv file; by default beside the recording.")
     ] = None,
-    params: ParamsOption = None,
-    gain: GainOption = None,
-    effort: EffortOption = "auto",
-    states: StatesOption = "joint_states",
-    commands: CommandsOption = "effort_controller/commands",
-    columns: ColumnsOption = None,
-    gains: DriveGainsOption = None,
-    contact: ContactsOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Residual and flags of a recording, written back as topics into a new bag."""
+) -> Output:
+    """Compute residual and collision flags of a recording; write them into a new bag."""
     from ..recording.command import save_residual, summary
-    from ..recording.view import events_table
 
-    how = (robot, params, gain, effort, states, commands, columns, gains, contact)
-    with looked_at(recording, *how) as (answer, show):
-        path = save_residual(answer, out, show)
-        facts = summary(answer)
-        happened = answer.events
-    if as_json:
-        print(json.dumps({"out": str(path), **facts}, indent=2))
-        return
-    console.print(events_table(happened))
-    console.print(f"residual and flags: {escape(str(path))}", soft_wrap=True)
+    path = save_residual(analysis, out, progress)
+    shown = [events_table(analysis.events), f"residual and flags: {path}"]
+    return {"out": str(path), **summary(analysis)}, shown
 
 
-@app.command()
+@recording_command
 def report(
-    recording: Recording,
-    robot: RobotOption = "",
-    out: Annotated[Path, typer.Option(help="Where the page goes.")] = Path("report.html"),
-    params: ParamsOption = None,
-    gain: GainOption = None,
-    effort: EffortOption = "auto",
-    states: StatesOption = "joint_states",
-    commands: CommandsOption = "effort_controller/commands",
-    columns: ColumnsOption = None,
-    gains: DriveGainsOption = None,
-    contact: ContactsOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """A recording as one HTML page: residual, events, tracking, torque, better thresholds."""
+    analysis: Any,
+    progress: Any,
+    out: Annotated[Path, typer.Option(help="HTML file to write.")] = Path("report.html"),
+) -> Output:
+    """Write a recording as one HTML page: residual, events, tracking, torque, thresholds."""
     from ..recording.command import save_report, summary
-    from ..recording.view import events_table
 
-    how = (robot, params, gain, effort, states, commands, columns, gains, contact)
-    with looked_at(recording, *how) as (answer, show):
-        save_report(answer, out, show)
-        facts = summary(answer)
-        happened = answer.events
-    if as_json:
-        print(json.dumps({"out": str(out), **facts}, indent=2))
-        return
-    console.print(events_table(happened))
-    console.print(f"report: {escape(str(out))}", soft_wrap=True)
+    save_report(analysis, out, progress)
+    shown = [events_table(analysis.events), f"report: {out}"]
+    return {"out": str(out), **summary(analysis)}, shown
 
 
-@app.command()
+@recording_command
 def tune(
-    recording: Recording,
-    robot: RobotOption = "",
-    alarms: Annotated[float, typer.Option(help="False alarms an hour that are allowed.")] = 0.0,
-    params: ParamsOption = None,
-    gain: GainOption = None,
-    effort: EffortOption = "auto",
-    states: StatesOption = "joint_states",
-    commands: CommandsOption = "effort_controller/commands",
-    columns: ColumnsOption = None,
-    gains: DriveGainsOption = None,
-    contact: ContactsOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Print parameters of dynamics_node whose thresholds fit a recording, as YAML."""
+    analysis: Any,
+    progress: Any,
+    alarms: Annotated[float, typer.Option(help="Allowed false alarms per hour.")] = 0.0,
+) -> Output:
+    """Print parameters of dynamics_node with thresholds that fit a recording, as YAML."""
     from ..recording.command import tuned_yaml
 
-    how = (robot, params, gain, effort, states, commands, columns, gains, contact)
-    with looked_at(recording, *how) as (answer, show):
-        text = tuned_yaml(answer, alarms, show)
-    print(json.dumps({"yaml": text}) if as_json else text, end="\n" if as_json else "")
+    text = tuned_yaml(analysis, alarms, progress)
+    return {"yaml": text}, [text.removesuffix("\n")]
+
+
+def events_table(events: Sequence[Any]) -> Table:
+    """Return a row for each contact, detected or missed, and each false alarm."""
+    table = new_table(
+        "events",
+        ("time [s]", "detected", "truth", "link", "joints"),
+        ("force [N]", "delay [ms]"),
+    )
+    truth = {True: "contact", False: "[red]no contact[/]", None: "not known"}
+    colours = {"CONTACT": "dark_orange", "COLLISION": "red"}
+    for event in events:
+        colour = colours.get(event.level, "red")
+        table.add_row(
+            f"{event.t:.3f}",
+            f"[{colour}]{event.level or 'missed'}[/]",
+            truth[event.true],
+            escape(event.link) or ("cannot tell" if event.level else ""),
+            escape(" ".join(event.joints)),
+            f"{event.force:.1f}" if math.isfinite(event.force) else "",
+            f"{1e3 * event.delay:.1f}" if math.isfinite(event.delay) else "",
+        )
+    return table
+
+
+def topics_table(topics: Iterable[Any], title: str) -> Table:
+    """Return a row for each recorded topic, with the messages received and lost."""
+    table = new_table(title, ("topic", "type"), ("messages", "lost"))
+    for column in table.columns:
+        column.no_wrap = column.header != "type"
+    for topic in topics:
+        lost = "cannot tell" if topic.missing is None else str(topic.missing)
+        mark = f"[red]{lost}[/]" if topic.missing else lost
+        table.add_row(escape(topic.topic), escape(topic.kind), f"{topic.count:,}", mark)
+    return table

@@ -1,4 +1,4 @@
-"""What `robodyn identify` does, without the command line: files in, files out."""
+"""`robodyn identify` without the command line: files in, files out."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .log import Log
 from .payload import DriveGains, find_gains
 
 FILES = ("robot.urdf", "nodes.yaml", "report.html")
-DOUBTFUL = 0.2  # deviation of a drive gain, as a share of it, that is too much to go on with
+GAIN_DEVIATION_LIMIT = 0.2  # standard deviation of a drive gain, as a share of it
 
 
 def read_log(
@@ -31,11 +31,11 @@ def read_log(
     gains: npt.ArrayLike | None = None,
     topic: str = "/joint_states",
 ) -> Log:
-    """A log from 'file.csv', from rows of it as 'file.csv:635:3510', or from a bag's folder."""
+    """Return a log from 'file.csv', from rows of it as 'file.csv:635:3510', or from a bag."""
     place, rows = _split(path)
     if place.is_dir() or place.suffix in (".mcap", ".db3"):
         return read_bag(place, model.joint_names, topic=topic, gains=gains, rows=rows)
-    found = ColumnMap.parse(columns or _usual(model.n))
+    found = ColumnMap.parse(columns or _default_columns(model.n))
     if len(found.q) != model.n:
         raise ArgumentError(
             f"the column map has {len(found.q)} joints, robot '{model.name}' has {model.n}: "
@@ -61,11 +61,11 @@ def run(
     prior: float = 0.3,
     progress: Progress | None = None,
 ) -> Identified:
-    """Identify a robot from log files; robot.urdf, nodes.yaml and report.html go to `out`.
+    """Identify a robot from log files; write robot.urdf, nodes.yaml and report.html to `out`.
 
-    original: the robot's URDF, of which robot.urdf keeps all that is not identified.
+    original: the robot's URDF, whose meshes and other elements robot.urdf keeps.
     """
-    folder = _folder(out)
+    folder = _folder(out)  # before the long computation
     used, kept = (
         [read_log(path, model, columns, gains, topic) for path in paths]
         for paths in (logs, held_out)
@@ -89,7 +89,7 @@ def run(
 
 
 def facts_of(found: Identified, out: str | Path) -> dict[str, Any]:
-    """The outcome for scripts: plain numbers, None where there is none."""
+    """Return the result as plain numbers and texts, for JSON; None for nan."""
     return {
         "robot": found.nominal.name,
         "joints": list(found.nominal.joint_names),
@@ -117,40 +117,44 @@ def gains_by_payload(
     columns: str | None = None,
     topic: str = "/joint_states",
 ) -> DriveGains:
-    """Drive gains from logs of currents without and with a payload, as `parse_payload` reads it.
+    """Return drive gains from logs of motor currents without and with a known payload.
 
-    Joints that hardly feel the payload tell nothing of their gains: an error names them.
+    payload: as for `parse_payload`. An error names the joints whose gains stay uncertain.
     """
     held = parse_payload(payload)
     bare, carrying = (
         [read_log(path, model, columns, None, topic) for path in paths] for paths in (logs, loaded)
     )
     found = find_gains(model, bare, carrying, held)
-    doubtful = found.deviation > DOUBTFUL * np.abs(found.gains)
+    doubtful = found.deviation > GAIN_DEVIATION_LIMIT * np.abs(found.gains)
     if doubtful.any():
         joints = ", ".join(np.array(model.joint_names)[doubtful])
         raise ArgumentError(
-            f"the payload tells too little of the drive gains of {joints}: take a heavier one, "
-            "farther from their axes, or give the gains"
+            f"the payload is too light to find the drive gains of {joints}: take a heavier one, "
+            "farther from their axes, or give --gains"
         )
     return found
 
 
 def parse_payload(text: str) -> Payload:
-    """From 'link:2.5' [kg] or 'link:2.5:0,0,0.1', with its centre of mass in the link's frame."""
+    """Return a payload from 'link:2.5' [kg] or 'link:2.5:0,0,0.1'.
+
+    The last three are its centre of mass [m] in the link's frame, 0 by default.
+    """
     link, *numbers = text.split(":")
     try:
         mass, *com = [float(x) for part in numbers for x in part.split(",")]
         x, y, z = com or (0.0, 0.0, 0.0)
     except ValueError:
         raise ArgumentError(
-            f"'{text}' is no payload; write link:kg, or link:kg:x,y,z with its centre of mass [m]"
+            f"'{text}' is not a payload; write link:kg, or link:kg:x,y,z with its centre of "
+            "mass [m]"
         ) from None
     return Payload(link, mass, (x, y, z))
 
 
 def _folder(out: str | Path) -> Path:
-    """The folder for the results, made if need be, before anything takes time."""
+    """Return the folder for the results, created if needed."""
     folder = Path(out)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -162,13 +166,13 @@ def _folder(out: str | Path) -> Path:
 
 
 def _split(path: str) -> tuple[Path, tuple[int, int | None]]:
-    """File and rows of 'file', 'file:first:last' or 'file:first:'."""
+    """Return file and rows of 'file', 'file:first:last' or 'file:first:'."""
     name, *rows = path.rsplit(":", 2)
     if len(rows) == 2 and rows[0].isdigit() and (rows[1].isdigit() or not rows[1]):
         return Path(name), (int(rows[0]), int(rows[1]) if rows[1] else None)
     return Path(path), (0, None)
 
 
-def _usual(n: int) -> str:
-    """Time, positions, velocities, torques, one after another."""
+def _default_columns(n: int) -> str:
+    """Return the usual order: time, positions, velocities, torques."""
     return f"t=0 q=1-{n} qd={n + 1}-{2 * n} tau={2 * n + 1}-{3 * n}"

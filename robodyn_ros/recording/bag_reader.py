@@ -1,4 +1,4 @@
-"""Bags of ROS 1 and ROS 2, opened with errors that say what is wrong and what is there."""
+"""Reading of ROS 1 and ROS 2 bags, with errors that list the topics found."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ import numpy.typing as npt
 from ..errors import ArgumentError, RobodynError
 from .joint_states import JointSeries, NoSuchJointsError, joint_series
 
-Progress = Callable[[float, str], None]  # share done, of what
+Progress = Callable[[float, str], None]  # share done (0 to 1), and what is being done
 
-STEP = 5000  # messages between two words of progress
+PROGRESS_STEP = 5000  # messages between two progress updates
 UNFINISHED = (
-    "its recording was killed before it could finish: `mcap recover` saves what is in the .mcap, "
+    "its recorder was killed before it could finish: `mcap recover` repairs the .mcap file, "
     "`ros2 bag reindex` writes the metadata"
 )
 
 
 def quiet(share: float, what: str) -> None:
-    """No progress is shown."""
+    """Show no progress."""
 
 
 class Bag:
-    """An open bag: its topics, and what was said on them."""
+    """An open bag: its topics and their messages."""
 
     def __init__(self, path: Path, reader: Any) -> None:
         self.path, self.reader = path, reader
@@ -35,16 +35,17 @@ class Bag:
 
     @property
     def is_ros2(self) -> bool:
+        """Whether the bag is of ROS 2."""
         return bool(self.reader.is2)
 
     @property
     def custom(self) -> dict[str, str]:
-        """What a recorder wrote beside the messages."""
+        """Texts that the recorder stored beside the messages, by key."""
         storage = getattr(self.reader.readers[0], "storage", None)
         return dict(getattr(getattr(storage, "metadata", None), "custom", None) or {})
 
     def find(self, name: str, kind: str = "") -> str | None:
-        """The topic of this name, or the one whose name ends with it, of this type; else None."""
+        """Return the topic with this name or ending, and this type; None without one."""
         of_kind = [topic for topic, found in self.topics.items() if found == (kind or found)]
         if name in of_kind:
             return name
@@ -59,7 +60,7 @@ class Bag:
         return ending[0]
 
     def demand(self, name: str, kind: str) -> str:
-        """The same, or an error that lists what the bag has."""
+        """Return the same topic; raise an error that lists the bag's topics if there is none."""
         topic = self.find(name, kind)
         if topic is None:
             raise ArgumentError(
@@ -69,31 +70,32 @@ class Bag:
         return topic
 
     def listing(self) -> str:
-        """All topics with their types, for people."""
+        """Return all topics with their types, as one text."""
         rows = (f"{topic} ({kind})" for topic, kind in sorted(self.topics.items()))
-        return ", ".join(rows) or "no topics at all"
+        return ", ".join(rows) or "no topics"
 
     def messages(
         self, topic: str | None = None, progress: Progress = quiet
     ) -> Iterator[tuple[Any, int, bytes]]:
-        """Connection, time [ns] and bytes of every message, of one topic or of all."""
-        kept = [c for c in self.reader.connections if topic in (None, c.topic)]
-        total = max(sum(c.msgcount for c in kept), 1)
+        """Yield connection, time [ns] and bytes of each message, of one topic or of all."""
+        connections = [c for c in self.reader.connections if topic in (None, c.topic)]
+        total = max(sum(c.msgcount for c in connections), 1)
         with _readable(self.path):
-            for done, message in enumerate(self.reader.messages(connections=kept) if kept else ()):
-                if done % STEP == 0:
+            messages = self.reader.messages(connections=connections) if connections else ()
+            for done, message in enumerate(messages):
+                if done % PROGRESS_STEP == 0:
                     progress(done / total, f"reading {topic or self.path.name}")
                 yield message
 
     def decoded(self, topic: str) -> Iterator[tuple[int, Any]]:
-        """Time [ns] and message; for topics on which little is said."""
+        """Yield time [ns] and decoded message; slow, for topics with few messages."""
         for connection, received, raw in self.messages(topic):
             yield received, self.reader.deserialize(raw, connection.msgtype)
 
     def joint_series(
         self, topic: str, joints: Sequence[str], progress: Progress = quiet
     ) -> JointSeries:
-        """What a topic of JointStates says about these joints."""
+        """Return the samples of these joints from a topic of JointStates."""
         found = ((received, raw) for _, received, raw in self.messages(topic, progress))
         try:
             return joint_series(found, joints, self.is_ros2)
@@ -104,25 +106,25 @@ class Bag:
             ) from None
 
     def number_rows(self, topic: str, n: int) -> tuple[npt.NDArray[np.int64], Any]:
-        """Times [ns] and rows (T, n) of a topic of Float64MultiArrays, whose numbers come last."""
+        """Return times [ns] (T,) and values (T, n) of a topic of Float64MultiArrays."""
         times, rows, sizes = [], [], {}
         for connection, received, raw in self.messages(topic):
             if len(raw) not in sizes:
                 sizes[len(raw)] = len(self.reader.deserialize(raw, connection.msgtype).data)
             if sizes[len(raw)] == n:
                 times.append(received)
-                rows.append(raw[-8 * n :])
+                rows.append(raw[-8 * n :])  # a message ends with its numbers
         if not rows:
             found = ", ".join(str(size) for size in sorted(set(sizes.values()))) or "none"
             raise ArgumentError(
-                f"{topic} in '{self.path}' has no command of {n} numbers; it has: {found}"
+                f"{topic} in '{self.path}' has no message of {n} numbers, but of: {found}"
             )
         return np.array(times, np.int64), np.frombuffer(b"".join(rows), "<f8").reshape(-1, n)
 
 
 @contextmanager
 def open_bag(path: Path) -> Iterator[Bag]:
-    """A bag to read, of ROS 1 or 2."""
+    """Open a bag of ROS 1 or 2 for reading."""
     try:
         from rosbags.highlevel import AnyReader
         from rosbags.typesys import Stores, get_typestore
@@ -133,7 +135,7 @@ def open_bag(path: Path) -> Iterator[Bag]:
     if path.is_dir() and not (path / "metadata.yaml").exists():
         killed = any(path.glob("*.mcap")) or any(path.glob("*.db3"))
         raise ArgumentError(
-            f"'{path}' has no metadata.yaml: " + (UNFINISHED if killed else "it is no bag")
+            f"'{path}' has no metadata.yaml: " + (UNFINISHED if killed else "it is not a bag")
         )
     with _readable(path):
         reader = AnyReader([path], default_typestore=get_typestore(Stores.ROS2_JAZZY))
@@ -148,7 +150,7 @@ def open_bag(path: Path) -> Iterator[Bag]:
 
 @contextmanager
 def _readable(path: Path) -> Iterator[None]:
-    """Whatever a damaged file does to its reader is one error."""
+    """Turn any exception of the bag library into one error: the file is damaged."""
     try:
         yield
     except RobodynError:
@@ -156,10 +158,10 @@ def _readable(path: Path) -> Iterator[None]:
     except Exception as reason:
         text = str(reason).strip() or type(reason).__name__
         raise ArgumentError(
-            f"cannot read the bag '{path}': {text.splitlines()[0]}; is it whole?"
+            f"cannot read the bag '{path}': {text.splitlines()[0]}; is it complete?"
         ) from None
 
 
 def is_bag(path: Path) -> bool:
-    """Whether a path is to be opened as a bag: a folder, or a file of one."""
+    """Return whether a path is a bag: a folder, or a file with a bag's suffix."""
     return path.is_dir() or path.suffix in (".bag", ".mcap", ".db3")

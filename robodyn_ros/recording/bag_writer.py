@@ -1,7 +1,6 @@
-"""BagWriter: a new ROS 2 bag (MCAP), for `ros2 bag`, PlotJuggler and Foxglove.
+"""BagWriter: writes a new ROS 2 bag (MCAP) for `ros2 bag`, PlotJuggler and Foxglove.
 
-Message definitions and quality of service go with the topics. Version 8 of the metadata is the
-newest that ROS 2 releases before Jazzy read, too.
+The bag holds the message definitions and quality of service of its topics.
 """
 
 from __future__ import annotations
@@ -16,11 +15,12 @@ import numpy.typing as npt
 
 from ..errors import ArgumentError, RobodynError
 
-VERSION: Final = 8
+VERSION: Final = 8  # of the metadata; the newest that releases before Jazzy read, too
+INFINITE = (2147483647, 4294967295)  # [s], [ns]
 
 
 class BagWriter:
-    """Writes messages as they are; finished when closed."""
+    """Writes serialized messages; the bag is complete when the writer is closed."""
 
     def __init__(self, path: Path) -> None:
         try:
@@ -29,7 +29,7 @@ class BagWriter:
         except ImportError:
             raise ArgumentError("bags need rosbags: pip install 'robodyn_ros[bags]'") from None
         if path.exists():
-            raise ArgumentError(f"'{path}' is there already; name another folder")
+            raise ArgumentError(f"'{path}' exists already; name another folder")
         self.path = path
         self._writer = Writer(path, version=VERSION, storage_plugin=StoragePlugin.MCAP)
         self.types = get_typestore(Stores.ROS2_JAZZY)
@@ -45,11 +45,11 @@ class BagWriter:
         self.close()
 
     def knows(self, kind: str) -> bool:
-        """Whether the definition of a message type is at hand."""
+        """Return whether the definition of a message type is known."""
         return kind in self.types.fielddefs
 
     def add(self, topic: str, kind: str, reliable: bool = True, latched: bool = False) -> None:
-        """Open a topic; the first one makes the folder."""
+        """Add a topic; the first one creates the folder."""
         self._open()
         self._connections[topic] = self._writer.add_connection(
             topic, kind, typestore=self.types, offered_qos_profiles=[_profile(reliable, latched)]
@@ -57,7 +57,7 @@ class BagWriter:
         self.counts[topic] = 0
 
     def add_like(self, connection: Any, typestore: Any) -> None:
-        """Open a topic as another bag has it."""
+        """Add a topic of another bag, with its type and quality of service."""
         if connection.topic in self._connections:
             return
         self._open()
@@ -77,23 +77,23 @@ class BagWriter:
                 raise ArgumentError(f"cannot write the bag '{self.path}': {reason}") from None
 
     def write(self, topic: str, when: int, raw: bytes) -> None:
-        """Add a serialized message received at a time [ns]."""
+        """Write a serialized message received at time `when` [ns]."""
         try:
             self._writer.write(self._connections[topic], when, raw)
         except OSError as reason:
-            raise RobodynError(f"cannot write on into '{self.path}': {reason}") from None
+            raise RobodynError(f"cannot write to the bag '{self.path}': {reason}") from None
         self.counts[topic] += 1
 
     def remember(self, key: str, value: str) -> None:
-        """Keep a text with the bag, beside its messages."""
+        """Store a text in the bag's metadata."""
         self._writer.set_custom_data(key, value)
 
     def make(self, kind: str, **fields: Any) -> Any:
-        """A message."""
+        """Return a message of this type."""
         return self.types.types[kind](**fields)
 
     def serialize(self, kind: str, **fields: Any) -> bytes:
-        """A message's bytes."""
+        """Return a message of this type as bytes."""
         return bytes(self.types.serialize_cdr(self.make(kind, **fields), kind))
 
     def joint_state(
@@ -103,7 +103,7 @@ class BagWriter:
         velocity: npt.NDArray[np.float64],
         effort: npt.NDArray[np.float64],
     ) -> bytes:
-        """A JointState with stamp 0."""
+        """Return a JointState with stamp 0 as bytes."""
         stamp = self.make("builtin_interfaces/msg/Time", sec=0, nanosec=0)
         return self.serialize(
             "sensor_msgs/msg/JointState",
@@ -115,13 +115,13 @@ class BagWriter:
         )
 
     def close(self) -> None:
-        """Write index and metadata: only now is the bag whole."""
+        """Write index and metadata, which complete the bag."""
         if self._writer.storage is not None:
             self._writer.close()
 
 
 def _profile(reliable: bool, latched: bool) -> Any:
-    """Quality of service, as publishers of the demo have it."""
+    """Return the quality of service of a publisher of the nodes."""
     from rosbags.interfaces import (
         Qos,
         QosDurability,
@@ -131,7 +131,7 @@ def _profile(reliable: bool, latched: bool) -> Any:
         QosTime,
     )
 
-    never = QosTime(2147483647, 4294967295)
+    never = QosTime(*INFINITE)
     return Qos(
         QosHistory.KEEP_LAST,
         1 if latched else 10,

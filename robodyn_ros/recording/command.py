@@ -1,4 +1,4 @@
-"""What `residual`, `report` and `tune` do, without the command line: files in, files out."""
+"""`robodyn residual`, `report` and `tune` without the command line: files in, files out."""
 
 from __future__ import annotations
 
@@ -24,77 +24,83 @@ from .results import write_bag, write_table
 from .run import Run, Sources, Span, read_run, read_table
 from .tuning import Tuning, tune
 
-ROBOT = "std_msgs/msg/String"
+DESCRIPTION_TYPE = "std_msgs/msg/String"
 
 
 @dataclass(frozen=True)
-class Question:
-    """Which recording, of which robot, and how to look at it."""
+class AnalysisOptions:
+    """Which recording, of which robot, and how to analyse it."""
 
     path: Path
-    robot: str = ""  # a URDF or a built-in arm; empty: as the bag says
-    params: Path | None = None  # of dynamics_node; None: as the bag says, or the arm's own
-    gain: float | None = None  # [1/s], instead of the parameters'
+    robot: str = ""  # a URDF or a built-in arm; empty: the one of the bag
+    params: Path | None = None  # of dynamics_node; None: those of the bag, else of config/
+    gain: float | None = None  # observer gain [1/s], replaces that of the parameters
     sources: Sources = Sources()
     columns: str | None = None  # of a CSV file
-    gains: tuple[float, ...] | None = None  # [N m/A]
-    contacts: tuple[Span, ...] | None = None  # [s], where the user knows of contacts
+    gains: tuple[float, ...] | None = None  # drive gains [N m/A]
+    contacts: tuple[Span, ...] | None = None  # [s], contacts that the user knows of
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
-    """A run and what the detector says about it."""
+class Analysis:
+    """A recorded run and the detector's output for it."""
 
     run: Run
     watched: Watched
     parameters: NodeParameters
-    spans: list[Span] | None  # when something touched the arm, if that is known
-    truth: str  # and from where
-    early: float  # [s], by how much a contact may have begun before that
+    spans: list[Span] | None  # true contacts [s], if they are known
+    truth: str  # where they are known from, in words
+    early: float  # [s] by which a contact may have begun before its span
     bag: Bag | None
 
     @property
     def events(self) -> list[Event]:
-        """Every contact, told or missed, and every false alarm."""
+        """Contacts, detected or missed, and false alarms, in order of time."""
         return events(self.run, self.watched, self.spans, self.early)
 
 
 @contextmanager
-def answered(question: Question, progress: Progress = quiet) -> Iterator[Answer]:
-    """Read, compute; a bag stays open meanwhile."""
-    path = question.path
+def analysed(options: AnalysisOptions, progress: Progress = quiet) -> Iterator[Analysis]:
+    """Read a recording and run the detector over it; its bag stays open inside the block."""
+    path = options.path
     if not path.exists():
         raise ArgumentError(f"there is no file or folder '{path}'")
     if not is_bag(path):
-        model, parameters = _known(question, {}, "")
-        run = read_table(path, model, question.columns, question.gains)
-        yield _answer(question, run, model, parameters, None)
+        model, parameters = _model_and_parameters(options, {}, "")
+        run = read_table(path, model, options.columns, options.gains)
+        yield _analysis(options, run, model, parameters, None)
         return
     with open_bag(path) as bag:
-        model, parameters = _known(question, bag.custom, _described(bag))
-        sources = question.sources
+        model, parameters = _model_and_parameters(options, bag.custom, _description(bag))
+        sources = options.sources
         if sources.effort == "auto" and parameters.effort:
             sources = replace(sources, effort=parameters.effort)
-        run = read_run(bag, model, sources, question.gains, progress)
-        yield _answer(question, run, model, parameters, bag)
+        run = read_run(bag, model, sources, options.gains, progress)
+        yield _analysis(options, run, model, parameters, bag)
 
 
-def save_residual(answer: Answer, out: Path | None, progress: Progress = quiet) -> Path:
-    """Residual and flags as a bag beside the recording, or as a CSV file; where they are."""
-    source = answer.bag.path if answer.bag else Path(answer.run.name)
+def save_residual(analysis: Analysis, out: Path | None, progress: Progress = quiet) -> Path:
+    """Write residual and flags as a bag beside the recording, or as CSV; return its path."""
+    source = analysis.bag.path if analysis.bag else Path(analysis.run.name)
     path = out or source.with_name(f"{source.stem}_residual")
     if path.suffix == ".csv":
-        write_table(path, answer.run, answer.watched)
+        write_table(path, analysis.run, analysis.watched)
     else:
-        write_bag(path, answer.run, answer.watched, answer.bag, progress)
+        write_bag(path, analysis.run, analysis.watched, analysis.bag, progress)
     return path
 
 
-def save_report(answer: Answer, out: Path, progress: Progress = quiet) -> Tuning:
-    """The page; what it suggests."""
-    tuning = _tuned(answer, progress)
-    happened = answer.events
-    page = report(answer.run, answer.watched, tuning, happened, answer.parameters, answer.truth)
+def save_report(analysis: Analysis, out: Path, progress: Progress = quiet) -> Tuning:
+    """Write the HTML report; return the thresholds it suggests."""
+    tuning = _tuning(analysis, progress)
+    page = report(
+        analysis.run,
+        analysis.watched,
+        tuning,
+        analysis.events,
+        analysis.parameters,
+        analysis.truth,
+    )
     try:
         out.write_text(page, encoding="utf-8")
     except OSError as reason:
@@ -102,18 +108,18 @@ def save_report(answer: Answer, out: Path, progress: Progress = quiet) -> Tuning
     return tuning
 
 
-def tuned_yaml(answer: Answer, rate: float, progress: Progress = quiet) -> str:
-    """Parameters with thresholds for so many false alarms an hour."""
-    tuning = _tuned(answer, progress)
-    return yaml_at(tuning, answer.parameters, tuning.scale(rate), answer.run.name)
+def tuned_yaml(analysis: Analysis, rate: float, progress: Progress = quiet) -> str:
+    """Return dynamics_node's parameters as YAML, for `rate` false alarms per hour."""
+    tuning = _tuning(analysis, progress)
+    return yaml_at(tuning, analysis.parameters, tuning.scale(rate), analysis.run.name)
 
 
-def _tuned(answer: Answer, progress: Progress) -> Tuning:
-    return tune(answer.run, answer.watched, answer.spans or (), answer.early, progress)
+def _tuning(analysis: Analysis, progress: Progress) -> Tuning:
+    return tune(analysis.run, analysis.watched, analysis.spans or (), analysis.early, progress)
 
 
 def parse_contacts(items: Sequence[str]) -> tuple[Span, ...] | None:
-    """FROM:TO pairs [s], as spans."""
+    """Return spans [s] from FROM:TO texts; None without any."""
     spans = []
     for item in items:
         first, _, last = item.partition(":")
@@ -127,62 +133,62 @@ def parse_contacts(items: Sequence[str]) -> tuple[Span, ...] | None:
     return tuple(spans) or None
 
 
-def _answer(
-    question: Question,
+def _analysis(
+    options: AnalysisOptions,
     run: Run,
     model: RobotModel,
     parameters: NodeParameters,
     bag: Bag | None,
-) -> Answer:
+) -> Analysis:
     watched = watch(model, run.t, run.q, run.qd, run.tau, parameters.monitor, run.bad_before)
     parameters = replace(parameters, effort="" if run.effort == "columns" else run.effort)
-    spans, truth = true_spans(run), f"the topic {question.sources.truth}"
-    if question.contacts is not None:
-        spans, truth = list(question.contacts), "what was given by --contact"
-    early = 0.0 if question.contacts is None else TOGETHER
+    spans, truth = true_spans(run), f"the topic {options.sources.truth}"
+    if options.contacts is not None:
+        spans, truth = list(options.contacts), "--contact"
+    early = 0.0 if options.contacts is None else TOGETHER
     truth = truth if spans is not None else ""
-    return Answer(run, watched, parameters, spans, truth, early, bag)
+    return Analysis(run, watched, parameters, spans, truth, early, bag)
 
 
-def _described(bag: Bag) -> str:
-    """The URDF that was published while the bag was recorded, if any."""
-    topic = bag.find("robot_description", ROBOT)
+def _description(bag: Bag) -> str:
+    """Return the last URDF published in the bag; empty without any."""
+    topic = bag.find("robot_description", DESCRIPTION_TYPE)
     found = [message.data for _, message in bag.decoded(topic)] if topic else []
     return found[-1] if found else ""
 
 
-def _known(
-    question: Question, custom: dict[str, str], described: str
+def _model_and_parameters(
+    options: AnalysisOptions, custom: dict[str, str], description: str
 ) -> tuple[RobotModel, NodeParameters]:
-    """The robot and the parameters: as asked for, else as the bag says, else the arm's own."""
+    """Return robot and parameters: those of the options, else of the bag, else of config/."""
     recorded = node_yaml.from_bag(custom)
-    given = node_yaml.from_file(question.params) if question.params else recorded
+    given = node_yaml.from_file(options.params) if options.params else recorded
     robot = dict(given.robot) if given else {}
-    own_text = custom.get(node_yaml.DESCRIPTION, "") or described
-    source = question.robot or robot.get("name") or own_text or robot.get("urdf")
+    urdf_text = custom.get(node_yaml.DESCRIPTION, "") or description
+    source = options.robot or robot.get("name") or urdf_text or robot.get("urdf")
     if not source:
         raise ArgumentError(
-            f"'{question.path}' does not say which robot it is of: give --robot, a URDF or a "
-            "built-in arm such as lwr_iii"
+            f"'{options.path}' does not name its robot: give --robot, a URDF or a built-in arm "
+            "such as lwr_iii"
         )
-    parts = {} if question.robot else robot
+    parts = {} if options.robot else robot
     lock = [joint for joint in parts.get("lock") or () if joint]
     model = load_robot(str(source), parts.get("root") or None, parts.get("tip") or None, lock)
-    if question.robot:
-        is_file = Path(question.robot).exists()
+    if options.robot:
+        is_file = Path(options.robot).exists()
         robot = (
-            {"urdf": str(Path(question.robot).resolve())} if is_file else {"name": question.robot}
+            {"urdf": str(Path(options.robot).resolve())} if is_file else {"name": options.robot}
         )
-    if given is None or (question.robot and not question.params and not recorded):
-        given = _usual(model)
+    if given is None or (options.robot and not options.params and not recorded):
+        given = _default_parameters(model)
     monitor = given.monitor
-    if question.gain is not None:
-        monitor = replace(monitor, gain=(question.gain,))
-    return model, NodeParameters(robot, given.effort, _fitting(model, monitor))
+    if options.gain is not None:
+        monitor = replace(monitor, gain=(options.gain,))
+    return model, NodeParameters(robot, given.effort, _checked_size(model, monitor))
 
 
-def _usual(model: RobotModel) -> NodeParameters:
-    """The parameters in config/ for a built-in arm, else the defaults."""
+def _default_parameters(model: RobotModel) -> NodeParameters:
+    """Return the parameters in config/ for a built-in arm, else the defaults."""
     try:
         return replace(
             node_yaml.from_file(share_path("config", model.name, "dynamics_node.yaml")), effort=""
@@ -191,8 +197,8 @@ def _usual(model: RobotModel) -> NodeParameters:
         return NodeParameters({}, "", MonitorSettings())
 
 
-def _fitting(model: RobotModel, monitor: MonitorSettings) -> MonitorSettings:
-    """The settings, or an error where they are those of another robot."""
+def _checked_size(model: RobotModel, monitor: MonitorSettings) -> MonitorSettings:
+    """Return the settings; reject those of another number of joints."""
     sizes = {len(monitor.gain), len(monitor.contact.base), len(monitor.collision.base)}
     if sizes - {1, model.n}:
         raise ArgumentError(
@@ -202,21 +208,21 @@ def _fitting(model: RobotModel, monitor: MonitorSettings) -> MonitorSettings:
     return monitor
 
 
-def summary(answer: Answer) -> dict[str, object]:
-    """What a script wants to know about a run."""
+def summary(analysis: Analysis) -> dict[str, object]:
+    """Return the run and its events as plain numbers and texts, for JSON; None for nan."""
 
     def number(value: float) -> float | None:
         return value if np.isfinite(value) else None
 
     return {
-        "robot": answer.watched.model.name,
-        "joints": list(answer.watched.model.joint_names),
-        "duration": answer.run.duration,
-        "samples": int(answer.run.t.size),
-        "rate": answer.run.rate,
-        "effort": answer.run.effort,
-        "contacts_known": answer.spans is not None,
-        "largest_residual": np.abs(answer.watched.r).max(axis=0).tolist(),
+        "robot": analysis.watched.model.name,
+        "joints": list(analysis.watched.model.joint_names),
+        "duration": analysis.run.duration,
+        "samples": int(analysis.run.t.size),
+        "rate": analysis.run.rate,
+        "effort": analysis.run.effort,
+        "contacts_known": analysis.spans is not None,
+        "largest_residual": np.abs(analysis.watched.r).max(axis=0).tolist(),
         "events": [
             {
                 "t": event.t,
@@ -228,6 +234,6 @@ def summary(answer: Answer) -> dict[str, object]:
                 "force": number(event.force),
                 "delay": number(event.delay),
             }
-            for event in answer.events
+            for event in analysis.events
         ],
     }

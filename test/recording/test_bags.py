@@ -15,7 +15,7 @@ import robodyn_ros as rd
 from robodyn_ros import cli
 from robodyn_ros.recording.bag_reader import open_bag
 from robodyn_ros.recording.bag_writer import BagWriter
-from robodyn_ros.recording.command import Question, answered, save_residual
+from robodyn_ros.recording.command import AnalysisOptions, analysed, save_residual
 from robodyn_ros.recording.joint_states import TYPE
 
 pytest.importorskip("rosbags")
@@ -38,7 +38,7 @@ def robodyn(monkeypatch, capsys, *words):
 
 
 def looked(path, **how):
-    with answered(Question(path, robot="lwr_iii", **how)) as answer:
+    with analysed(AnalysisOptions(path, robot="lwr_iii", **how)) as answer:
         return answer
 
 
@@ -61,7 +61,7 @@ def test_residual_events_and_delays_of_a_bag(bag):
 
 
 def test_the_new_bag_has_all_of_the_old_and_the_results(bag, tmp_path):
-    with answered(Question(bag, robot="lwr_iii")) as answer:
+    with analysed(AnalysisOptions(bag, robot="lwr_iii")) as answer:
         path = save_residual(answer, tmp_path / "new")
     with open_bag(bag) as old, open_bag(path) as new:
         for topic in old.topics:
@@ -84,8 +84,8 @@ def test_the_new_bag_has_all_of_the_old_and_the_results(bag, tmp_path):
         words = [m.message for _, m in new.decoded("/dynamics_node/collision_state")]
         assert words[0] == "UNKNOWN" and {"CLEAR", "COLLISION"} <= set(words)
     # Again: what is there stays, and topics that are there get company
-    with answered(Question(path, robot="lwr_iii")) as answer:
-        with pytest.raises(rd.RobodynError, match="there already"):
+    with analysed(AnalysisOptions(path, robot="lwr_iii")) as answer:
+        with pytest.raises(rd.RobodynError, match="exists already"):
             save_residual(answer, path)
         more = save_residual(answer, tmp_path / "more")
     with open_bag(more) as third:
@@ -97,7 +97,7 @@ def test_ros_reads_the_results_as_the_node_writes_them(bag, tmp_path):
     from diagnostic_msgs.msg import DiagnosticStatus
     from rclpy.serialization import deserialize_message
 
-    with answered(Question(bag, robot="lwr_iii")) as answer:
+    with analysed(AnalysisOptions(bag, robot="lwr_iii")) as answer:
         path = save_residual(answer, tmp_path / "new")
     with open_bag(path) as new:
         raws = [raw for *_, raw in new.messages("/dynamics_node/collision_state")]
@@ -151,7 +151,7 @@ def converted(kind, folder):
 def test_other_kinds_of_recordings(kind, tmp_path):
     path = converted(kind, tmp_path)
     t, q, qd, tau, _ = motion()
-    with answered(Question(path, robot="lwr_iii")) as answer:
+    with analysed(AnalysisOptions(path, robot="lwr_iii")) as answer:
         wanted = rd.residual(MODEL, t, q, qd, tau, 50.0)
         np.testing.assert_allclose(answer.watched.r, wanted, atol=5e-3)
         saved = save_residual(answer, tmp_path / "new")
@@ -198,7 +198,7 @@ def damaged(kind, bag, folder):
         shutil.copytree(bag, path)
         whole = next(path.glob("*.mcap"))
         whole.write_bytes(whole.read_bytes()[: whole.stat().st_size // 2])
-        return path, "is it whole"
+        return path, "is it complete"
     if kind == "killed":
         shutil.copytree(bag, path)
         (path / "metadata.yaml").unlink()
@@ -217,7 +217,7 @@ def damaged(kind, bag, folder):
         return path, "cannot read the bag"
     if kind == "folder":
         path.mkdir()
-        return path, "it is no bag"
+        return path, "it is not a bag"
     return folder / "nothing", "there is no file or folder"
 
 
@@ -243,7 +243,7 @@ def test_what_is_no_good_recording_is_one_line(kind, command, bag, tmp_path, mon
         (("--gains", "1,2"), "one number or 7"),
         (("--gain", "-3"), "gain must be"),
         (("--params", "no.yaml"), "no.yaml"),
-        (("--out", "run"), "there already"),
+        (("--out", "run"), "exists already"),
     ],
 )
 def test_wrong_options_are_one_line(words, says, bag, monkeypatch, capsys):

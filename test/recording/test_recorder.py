@@ -17,7 +17,7 @@ pytest.importorskip("rclpy", reason="ROS 2 is not installed: pip install '.[ros]
 from source_tree import own_domain  # noqa: E402
 
 from robodyn_ros.recording.bag_reader import open_bag  # noqa: E402
-from robodyn_ros.recording.command import Question, answered  # noqa: E402
+from robodyn_ros.recording.command import AnalysisOptions, analysed  # noqa: E402
 from robodyn_ros.resources import share_path  # noqa: E402
 
 JOINTS = [f"joint_{k}" for k in range(1, 8)]
@@ -118,7 +118,7 @@ def test_topics_come_with_their_definition_and_quality_of_service(recorded):
 def test_offline_is_what_the_node_said(recorded):
     """Without any option: robot and parameters are in the bag."""
     path, _ = recorded
-    with answered(Question(path)) as answer:
+    with analysed(AnalysisOptions(path)) as answer:
         live = answer.bag.joint_series("/dynamics_node/residual", JOINTS)
         words = [
             ({item.key: item.value for item in m.values}, m.message)
@@ -163,5 +163,5 @@ def test_chosen_topics_for_a_while(nodes, tmp_path):
 def test_a_bag_that_is_there_stays(nodes, tmp_path):
     process = recording(nodes, tmp_path)
     _, err = process.communicate(timeout=60.0)
-    assert process.returncode == 1 and "there already" in err
+    assert process.returncode == 1 and "exists already" in err
     assert not list(Path(tmp_path).iterdir())

@@ -10,7 +10,7 @@ from recording_cases import MODEL, motion, write_bag
 
 from robodyn_ros.detection.monitor_settings import MonitorSettings, ThresholdSettings
 from robodyn_ros.html_page import table
-from robodyn_ros.recording.command import Question, answered, save_report
+from robodyn_ros.recording.command import AnalysisOptions, analysed, save_report
 from robodyn_ros.recording.figures import thinned
 from robodyn_ros.recording.node_yaml import NodeParameters
 from robodyn_ros.recording.offline import Watched, watch
@@ -28,7 +28,7 @@ LARGEST = 8e6  # bytes
 def page(tmp_path_factory):
     folder = tmp_path_factory.mktemp("report")
     out = folder / "report.html"
-    with answered(Question(write_bag(folder / "run<1>"), robot="lwr_iii")) as answer:
+    with analysed(AnalysisOptions(write_bag(folder / "run<1>"), robot="lwr_iii")) as answer:
         save_report(answer, out)
     return out
 

@@ -6,7 +6,7 @@ from recording_cases import MODEL, TOUCHES, write_bag
 
 from robodyn_ros.detection.monitor_settings import MonitorSettings, ThresholdSettings
 from robodyn_ros.recording import node_yaml
-from robodyn_ros.recording.command import Question, answered, tuned_yaml
+from robodyn_ros.recording.command import AnalysisOptions, analysed, tuned_yaml
 from robodyn_ros.recording.offline import watch
 from robodyn_ros.recording.tuning import COLLISION, FLOOR, MARGIN, RATES, SCALES, tune
 
@@ -14,7 +14,7 @@ pytest.importorskip("rosbags")
 
 
 def tuned(path, **how):
-    with answered(Question(path, robot="lwr_iii", **how)) as answer:
+    with analysed(AnalysisOptions(path, robot="lwr_iii", **how)) as answer:
         spans = answer.spans or ()
         return answer, tune(answer.run, answer.watched, spans, answer.early)
 
