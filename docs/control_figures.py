@@ -15,8 +15,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from drawing import draw_all, save
 
-from robodyn_ros.trajectory.joint_move import joint_move
-from robodyn_ros.trajectory.profiles import NAMES
+from robodyn_ros.trajectory.joint_move import PROFILES, joint_move
 
 COLOURS = ("#1b263b", "#1d7874", "#ee6c4d", "#7d83ff")  # position and its derivatives
 LABELS = ("position [rad]", "velocity [rad/s]", "acceleration [rad/s²]", "jerk [rad/s³]")
@@ -26,8 +25,8 @@ VELOCITY, ACCELERATION = 1.5, 6.0
 
 def profiles(folder: Path) -> Path:
     """Every profile in its minimum time, one column each: position to jerk, limits dashed."""
-    figure, grid = plt.subplots(4, len(NAMES), figsize=(16.0, 7.5), sharex=True, sharey="row")
-    for column, name in zip(grid.T, NAMES, strict=True):
+    figure, grid = plt.subplots(4, len(PROFILES), figsize=(16.0, 7.5), sharex=True, sharey="row")
+    for column, name in zip(grid.T, PROFILES, strict=True):
         limits = {"qd_max": VELOCITY}
         if name != "linear":
             limits["qdd_max"] = ACCELERATION

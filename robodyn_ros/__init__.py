@@ -73,8 +73,7 @@ _HOME = {
     "trajectory.fourier": ["Fourier"],
     "trajectory.task_space": ["TaskMotion", "TaskMove", "line", "turn"],
     "trajectory.task_following": ["follow"],
-    "trajectory.scaling": ["ScaledTrajectory", "fastest", "stretched"],
-    "trajectory.limit_check": ["Binding", "check_limits"],
+    "trajectory.scaling": ["Binding", "ScaledTrajectory", "check_limits", "fastest", "stretched"],
     "trajectory.trajectory_msg": ["TrajectoryPoint", "from_points", "to_points"],
     "trajectory.plot": ["plot_trajectory"],
     "control.controller": ["Controller", "JointState"],
@@ -272,11 +271,11 @@ if TYPE_CHECKING:  # the same for type checkers; a test keeps both lists alike
     from .trajectory.fourier import Fourier as Fourier
     from .trajectory.joint_move import JointMove as JointMove
     from .trajectory.joint_move import joint_move as joint_move
-    from .trajectory.limit_check import Binding as Binding
-    from .trajectory.limit_check import check_limits as check_limits
     from .trajectory.piecewise import PiecewisePolynomial as PiecewisePolynomial
     from .trajectory.plot import plot_trajectory as plot_trajectory
+    from .trajectory.scaling import Binding as Binding
     from .trajectory.scaling import ScaledTrajectory as ScaledTrajectory
+    from .trajectory.scaling import check_limits as check_limits
     from .trajectory.scaling import fastest as fastest
     from .trajectory.scaling import stretched as stretched
     from .trajectory.splines import spline as spline

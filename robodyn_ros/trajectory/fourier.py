@@ -1,4 +1,4 @@
-"""Fourier: sums of harmonics, for excitation and for repeated motions as in [LuMeng1993].
+"""Fourier: sums of harmonics, for excitation and periodic motion as in [LuMeng1993].
 
 q(t) = centre + sum_h a_h sin(h w t) + b_h cos(h w t),     w = 2 pi base_frequency
 """
@@ -39,7 +39,10 @@ def _series(w, centre, a, b, times, q, qd, qdd, qddd):
 
 
 class Fourier(Trajectory):
-    """centre (n,), amplitudes a and b (n, H) [rad or m], base_frequency [Hz], duration [s]."""
+    """Sum of H harmonics per joint.
+
+    centre (n,), amplitudes a and b (n, H) [rad or m], base_frequency [Hz], duration [s].
+    """
 
     def __init__(
         self,
@@ -67,16 +70,16 @@ class Fourier(Trajectory):
         return motion
 
     def at_rest(self) -> Fourier:
-        """The nearest such motion without velocity and acceleration at its start and end.
+        """Return the nearest such motion that starts and ends at rest, without acceleration.
 
         That is  sum h a_h = 0  and  sum h^2 b_h = 0,  with amplitudes changed as little as
-        possible. It needs two harmonics at least, and a duration of whole periods.
+        possible. It needs at least two harmonics and a duration of whole periods.
         """
         periods = self.duration * self.base_frequency
         if abs(periods - round(periods)) > 1e-9 * periods:
             raise ArgumentError(
-                f"it can rest at both ends only after whole periods of "
-                f"{1.0 / self.base_frequency:g} s; the duration is {self.duration:g} s"
+                f"to rest at both ends, the duration must be whole periods of "
+                f"{1.0 / self.base_frequency:g} s; it is {self.duration:g} s"
             )
         h = np.arange(1.0, self.a.shape[1] + 1.0)
         if h.size < 2:
@@ -86,10 +89,10 @@ class Fourier(Trajectory):
 
 
 def _without(amplitudes: Array, weights: Array) -> Array:
-    """The nearest amplitudes whose weighted sum is 0, for each joint."""
+    """Return the nearest amplitudes (n, H) whose weighted sums are 0."""
     return np.asarray(amplitudes - np.outer(amplitudes @ weights, weights) / (weights @ weights))
 
 
 def _amplitudes(name: str, value: npt.ArrayLike, names: tuple[str, ...]) -> Array:
-    """(n, H), contiguous."""
+    """Return amplitudes (n, H) as a contiguous array."""
     return np.ascontiguousarray(postures(name, np.transpose(value), names, 2).T)

@@ -1,4 +1,4 @@
-"""PiecewisePolynomial: polynomials of time strung together, the form that most trajectories take.
+"""PiecewisePolynomial: a chain of polynomials in time, the form of most trajectories.
 
 The joints of piece p follow  q(t) = sum_k c[p, :, k] (t - breaks[p])^k  until breaks[p + 1].
 """
@@ -17,12 +17,12 @@ from ..dynamics.motion import Motion
 from ..errors import ArgumentError
 from .trajectory import Array, Trajectory, times_of
 
-HALVINGS = 45  # of an interval until its root is known well enough for the extremum beside it
+BISECTIONS = 45  # of an interval that holds a root: enough for the extremum there
 
 
 @inline
 def _motion_at(breaks, c, t, row, q, qd, qdd, qddd):
-    """One instant; the results go to places row, row + 1, … of the outputs."""
+    """Evaluate one instant into elements row, row + 1, ... of the outputs."""
     pieces, n, powers = c.shape
     resting = t < 0.0 or t > breaks[pieces]
     t = min(max(t, 0.0), breaks[pieces])
@@ -65,7 +65,7 @@ def _instants(breaks, c, times, q, qd, qdd, qddd):
 
 @inline
 def _derivative(c, p, j, order, x):
-    """The derivative of that order of one joint's polynomial."""
+    """Return the derivative of that order of joint j in piece p, at x."""
     value = 0.0
     for k in range(c.shape[2] - 1, order - 1, -1):
         factor = 1.0
@@ -77,8 +77,10 @@ def _derivative(c, p, j, order, x):
 
 @kernel("void(float64[::1], float64[:, :, ::1], int64, float64[:, ::1])")
 def _peaks(breaks, c, order, peak):
-    """Largest magnitude of a derivative in each piece. Between two extrema of a function it is
-    monotone, so that its one root is found by halving; from the highest derivative downwards.
+    """Find the largest magnitude of a derivative in each piece.
+
+    A function is monotone between its extrema, so that bisection finds its root there. This is
+    done from the highest derivative downwards.
     """
     pieces, n, powers = c.shape
     stations, roots = np.empty(powers + 2), np.empty(powers + 2)
@@ -90,13 +92,13 @@ def _peaks(breaks, c, order, peak):
                 for i in range(count - 1):
                     low, high = stations[i], stations[i + 1]
                     rising = _derivative(c, p, j, d, high) > _derivative(c, p, j, d, low)
-                    for _ in range(HALVINGS):
+                    for _ in range(BISECTIONS):
                         middle = 0.5 * (low + high)
                         if (_derivative(c, p, j, d, middle) < 0.0) == rising:
                             low = middle
                         else:
                             high = middle
-                    roots[i] = 0.5 * (low + high)  # without a root: an end, which does no harm
+                    roots[i] = 0.5 * (low + high)  # an end if there is no root
                 stations[count] = stations[count - 1]
                 for i in range(count - 1):
                     stations[i + 1] = roots[i]
@@ -107,10 +109,10 @@ def _peaks(breaks, c, order, peak):
 
 
 class PiecewisePolynomial(Trajectory):
-    """Pieces between the times `breaks` (P + 1,) [s], the first of which is 0.
+    """Pieces between the times `breaks` (P + 1,) [s], which start with 0.
 
-    coefficients: (P, n, degree + 1), lowest power first, of the time since the piece's beginning.
-    At a break the later piece counts, at the very end the last.
+    coefficients: (P, n, degree + 1), lowest power first, of the time since the piece began. At a
+    break the later piece applies, at the end the last.
     """
 
     def __init__(self, breaks: npt.ArrayLike, coefficients: npt.ArrayLike) -> None:
@@ -122,16 +124,16 @@ class PiecewisePolynomial(Trajectory):
 
     @property
     def breaks(self) -> Array:
-        """(P + 1,) [s], read only."""
+        """Ends of the pieces (P + 1,) [s], read-only."""
         return _read_only(self._breaks)
 
     @property
     def coefficients(self) -> Array:
-        """(P, n, degree + 1), read only."""
+        """Coefficients (P, n, degree + 1), lowest power first, read-only."""
         return _read_only(self._coefficients)
 
     def at(self, t: float | npt.ArrayLike) -> Motion:
-        """Position and derivatives at the time t [s]: (n,) each, or (T, n) for times (T,)."""
+        """Return q, qd, qdd, qddd at time t [s]: (n,) each, or (T, n) for times (T,)."""
         if not (isinstance(t, float) and t == t):
             times = times_of(t)
             if times.ndim:
@@ -143,7 +145,7 @@ class PiecewisePolynomial(Trajectory):
         return Motion(q, qd, qdd, qddd)
 
     def _during(self, times: Array) -> Motion:
-        """The kernel knows what is before and after, too."""
+        """Return the motion at any times (T,): the kernel handles those before and after, too."""
         motion = Motion(*(np.empty((times.size, self.n)) for _ in Motion._fields))
         writable = np.require(times, requirements=["C", "W", "A"])
         flat = (x.reshape(-1) for x in motion)
@@ -151,8 +153,9 @@ class PiecewisePolynomial(Trajectory):
         return motion
 
     def peaks(self, order: int) -> Array:
-        """(P, n): the largest magnitude of a derivative (1: velocity, 2: acceleration, …) within
-        each piece, its ends included, to rounding error.
+        """Return the largest magnitude (P, n) of a derivative within each piece, ends included.
+
+        order: 0 position, 1 velocity, 2 acceleration, 3 jerk. It is exact up to rounding.
         """
         if order not in (0, 1, 2, 3):
             raise ArgumentError(f"order must be 0 (position) to 3 (jerk), got {order!r}")
@@ -163,26 +166,28 @@ class PiecewisePolynomial(Trajectory):
 
 @cache
 def hermite_matrix(r: int) -> Array:
-    """(2 r, 2 r): from the first r derivatives, position first, at time 0 and at time 1 to the
-    coefficients of the polynomial that has them; r up to 3.
+    """Return the matrix (2 r, 2 r) from end values to the coefficients of a polynomial.
+
+    The end values are the first r derivatives, position first, at times 0 and 1; r up to 3.
     """
     rows = [derivative_row(2 * r, k, x) for x in (0.0, 1.0) for k in range(r)]
     return np.rint(2.0 * np.linalg.inv(rows)) / 2.0  # for r up to 3 exactly multiples of 1/2
 
 
 def derivative_row(powers: int, order: int, x: float) -> Array:
-    """(powers,): what a polynomial's coefficients count in its derivative of that order at x."""
+    """Return the factors (powers,) of a polynomial's coefficients in its derivative at x."""
     return np.array([perm(k, order) * x ** max(k - order, 0) for k in range(powers)])
 
 
 def hermite(breaks: Array, values: Array) -> Array:
-    """(P, n, 2 r): coefficients of the pieces that have these positions and further derivatives,
-    values (P + 1, r, n), at the breaks; r up to 3: lines, cubics, quintics.
+    """Return the coefficients (P, n, 2 r) of pieces with these values at the breaks (P + 1,) [s].
+
+    values (P + 1, r, n): position and derivatives; r = 1 to 3 gives lines, cubics, quintics.
     """
     r = values.shape[1]
     h = np.diff(breaks)[:, None] ** np.arange(2 * r)  # (P, 2 r): powers of each piece's length
     scale = h[:, :r, None]
-    ends = np.concatenate([scale * values[:-1], scale * values[1:]], axis=1)  # as over unit time
+    ends = np.concatenate([scale * values[:-1], scale * values[1:]], axis=1)  # scaled to unit time
     pieces = np.einsum("kd,pdn->pnk", hermite_matrix(r), ends)
     return np.asarray(pieces / h[:, None, :])
 
@@ -195,13 +200,13 @@ def _check(breaks: Array, coefficients: Array) -> None:
         )
     if coefficients.shape[0] != breaks.size - 1 or 0 in coefficients.shape:
         raise ArgumentError(
-            f"{breaks.size} breaks bound {breaks.size - 1} pieces, "
+            f"{breaks.size} breaks make {breaks.size - 1} pieces, "
             f"coefficients are {coefficients.shape}"
         )
     if not (np.isfinite(breaks).all() and np.isfinite(coefficients).all()):
         raise ArgumentError("breaks and coefficients must be finite")
     if breaks[0] != 0.0 or not (np.diff(breaks) > 0.0).all():
-        raise ArgumentError(f"breaks must begin with 0 and rise [s], got {breaks}")
+        raise ArgumentError(f"breaks must start with 0 and increase [s], got {breaks}")
 
 
 def _read_only(array: Array) -> Any:

@@ -1,4 +1,4 @@
-"""plot_trajectory: position, velocity, acceleration and jerk over time, with their limits."""
+"""plot_trajectory: position, velocity, acceleration and jerk over time, with limits."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from ..errors import ArgumentError, RobodynError
 from ..model.robot import RobotModel
-from .trajectory import Array, MotionLimits, Trajectory, names_of
+from .trajectory import Array, MotionLimits, Trajectory, for_each_joint, names_of
 
-SAMPLES = 1000
+SAMPLES = 1000  # per line
 PANELS = (
     "position\n[rad or m]",
     "velocity\n[rad/s or m/s]",
@@ -32,18 +32,20 @@ def plot_trajectory(
     model: RobotModel | None = None,
     names: Sequence[str] | None = None,
 ) -> Any:
-    """A matplotlib Figure of four panels, one line per joint; limits dashed in its colour.
+    """Return a matplotlib Figure of four panels, one line per joint, limits dashed.
 
-    Limits are one number or one per joint; positions and velocities come from the model if they
-    are not given. Nothing is shown: save the figure with `savefig`.
+    Limits are one number or one per joint; position and velocity limits default to the model's.
+    The figure is not shown: save it with `savefig`.
     """
     n = trajectory.n
     limits = MotionLimits.of(n, qd_max, qdd_max, qddd_max, model)
-    labels = tuple(names) if names is not None else names_of(n, model)
+    labels = names_of(n, model) if names is None else tuple(names)
     if len(labels) != n:
         raise ArgumentError(f"{n} joints move, {len(labels)} names are given: {labels}")
-    low = _bounds("q_min", q_min, None if model is None else model.q_min, n)
-    high = _bounds("q_max", q_max, None if model is None else model.q_max, n)
+    if model is not None:
+        q_min = model.q_min if q_min is None else q_min
+        q_max = model.q_max if q_max is None else q_max
+    low, high = for_each_joint("q_min", q_min, n), for_each_joint("q_max", q_max, n)
     bounds = [(low, high)] + [
         (-bound, bound) for bound in (limits.qd_max, limits.qdd_max, limits.qddd_max)
     ]
@@ -64,16 +66,6 @@ def _figure() -> Any:
     except ImportError:
         raise RobodynError("plots need matplotlib: pip install matplotlib") from None
     return Figure(figsize=(9.0, 9.0), layout="constrained")
-
-
-def _bounds(name: str, value: npt.ArrayLike | None, default: Array | None, n: int) -> Array:
-    """(n,), not a number where there is no bound."""
-    given = default if value is None else value
-    try:
-        numbers = np.asarray(np.nan if given is None else given, dtype=np.float64)
-        return np.array(np.broadcast_to(numbers, (n,)))
-    except (TypeError, ValueError):
-        raise ArgumentError(f"{name} must be one number or {n}, got {value!r}") from None
 
 
 def _draw(

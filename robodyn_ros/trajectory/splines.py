@@ -1,12 +1,12 @@
-"""spline: through all points, with continuous acceleration (cubic) or even its second derivative.
+"""spline: a smooth motion through all points, cubic or quintic.
 
-Between the points run polynomials of degree 2 r - 1, known by the first r derivatives at their
-ends: r = 2 for cubics, 3 for quintics. Positions are given; the r - 1 others, z_i, follow from
-the r - 1 next derivatives being the same on both sides of each inner point:
+Between the points run polynomials of degree 2 r - 1, determined by the first r derivatives at
+their ends: r = 2 for cubics, 3 for quintics. Positions are given; the r - 1 others, z_i, follow
+from the continuity of the next r - 1 derivatives at each inner point:
 
     A_i z_i-1 + B_i z_i + C_i z_i+1 = b_i,
 
-a chain of small systems, solved in one sweep forth and back.
+a block tridiagonal system, solved by elimination.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..errors import ArgumentError
 from ..model.robot import RobotModel
 from .piecewise import PiecewisePolynomial, derivative_row, hermite, hermite_matrix
 from .trajectory import (
-    ROUNDING,
+    RANGE_TOLERANCE,
     Array,
     MotionLimits,
     check_range,
@@ -28,11 +28,11 @@ from .trajectory import (
 )
 
 ORDERS = {"cubic": 2, "quintic": 3}  # r
-TOUCHED = 1e-9  # how closely a limit is met
-ROUNDS = 200  # of scaling until it is
-FIRST_STEP, LAST_STEP = 0.4, 0.01  # by which share a piece is made longer or shorter
-TRIES = 400  # of doing so
-ENDLESS = 1e5  # [rad or m], in the place of no limit
+LIMIT_TOLERANCE = 1e-9  # relative distance at which a limit counts as reached
+MAX_ITERATIONS = 200  # of scaling until a limit is reached
+FIRST_STEP, LAST_STEP = 0.4, 0.01  # relative change of a piece's duration in the search
+MAX_TRIES = 400  # of such changes
+UNLIMITED = 1e5  # [rad or m], joint limit of a joint without limits
 
 
 def spline(
@@ -48,13 +48,14 @@ def spline(
     end_acceleration: npt.ArrayLike = 0.0,
     model: RobotModel | None = None,
 ) -> PiecewisePolynomial:
-    """Through points (m, n): cubic with two continuous derivatives, or quintic with four.
+    """Return the motion through points (m, n) [rad or m], a cubic or quintic spline.
 
-    times (m,) [s] begin with 0; with limits, they are checked. Without times, these are chosen
-    so that the velocity and acceleration limits hold and one is touched; how they are shared
-    between the pieces is the result of a local search, near the fastest. A cubic has no say in its
-    accelerations at the ends. Velocity limits come from the model if they are not given; points
-    outside its joint limits are refused, and a way that leaves them in between.
+    A cubic has two continuous derivatives, a quintic four. times (m,) [s] start with 0; limits on
+    velocity and acceleration are checked. Without times, they are chosen so that the limits hold
+    and one is reached; a local search makes them nearly the fastest. Velocities and accelerations
+    at the ends are one number or one per joint; a cubic cannot prescribe accelerations. Velocity
+    limits default to the model's; points outside its joint limits are rejected, and motion that
+    leaves them in between.
     """
     if order not in ORDERS:
         raise ArgumentError(f"order must be 'cubic' or 'quintic', got {order!r}")
@@ -82,7 +83,7 @@ def spline(
 
 
 def _for_all(name: str, value: npt.ArrayLike, names: tuple[str, ...]) -> Array:
-    """(n,): one number for all joints, or one each."""
+    """Return one number or one per joint as (n,)."""
     return postures(name, value if np.ndim(value) else np.full(len(names), value), names, 1)
 
 
@@ -91,17 +92,17 @@ def _times(times: npt.ArrayLike, m: int) -> Array:
     if t.shape != (m,):
         raise ArgumentError(f"times must be one per point, ({m},), got {t.shape}")
     if t[0] != 0.0 or not (np.diff(t) > 0.0).all():
-        raise ArgumentError(f"times must begin with 0 and rise [s], got {t}")
+        raise ArgumentError(f"times must start with 0 and increase [s], got {t}")
     return t
 
 
 def _checked(path: PiecewisePolynomial, limits: MotionLimits) -> PiecewisePolynomial:
-    """With times that are given, limits can only be checked."""
+    """Return the path; reject one that exceeds the limits at the given times."""
     bounds = (limits.qd_max, limits.qdd_max)
     for order, what, bound in zip((1, 2), ("velocity", "acceleration"), bounds, strict=True):
         peak = path.peaks(order).max(axis=0)
         j = int(np.argmax(peak / bound))
-        if peak[j] > bound[j] * (1.0 + TOUCHED):
+        if peak[j] > bound[j] * (1.0 + LIMIT_TOLERANCE):
             raise ArgumentError(
                 f"the {what} of joint '{limits.joint_names[j]}' reaches {peak[j]:.6g}, its limit "
                 f"is {bound[j]:g}: stretch the times, or leave them out to have them chosen"
@@ -110,23 +111,23 @@ def _checked(path: PiecewisePolynomial, limits: MotionLimits) -> PiecewisePolyno
 
 
 def _check_between(path: PiecewisePolynomial, model: RobotModel, q: Array) -> None:
-    """Raise where the way overshoots the joint limits between points that are within them."""
-    low = np.maximum(np.minimum(model.q_min, q[0]), -ENDLESS)
-    high = np.minimum(np.maximum(model.q_max, q[0]), ENDLESS)
-    around = path.coefficients.copy()  # the middle of the range
-    around[:, :, 0] -= 0.5 * (low + high)
-    beyond = PiecewisePolynomial(path.breaks, around).peaks(0) - 0.5 * (high - low)
-    k, j = (int(i) for i in np.unravel_index(np.argmax(beyond), beyond.shape))
-    if beyond[k, j] > ROUNDING:
+    """Reject a path that overshoots the joint limits between points within them."""
+    low = np.maximum(np.minimum(model.q_min, q[0]), -UNLIMITED)
+    high = np.minimum(np.maximum(model.q_max, q[0]), UNLIMITED)
+    centred = path.coefficients.copy()  # about the middle of the range
+    centred[:, :, 0] -= 0.5 * (low + high)
+    excess = PiecewisePolynomial(path.breaks, centred).peaks(0) - 0.5 * (high - low)
+    k, j = (int(i) for i in np.unravel_index(np.argmax(excess), excess.shape))
+    if excess[k, j] > RANGE_TOLERANCE:
         raise ArgumentError(
             f"between points {k} and {k + 1} joint '{model.joint_names[j]}' leaves its limits "
-            f"{model.q_min[j]:.6g} to {model.q_max[j]:.6g} by {beyond[k, j]:.3g}: put a point in "
+            f"{model.q_min[j]:.6g} to {model.q_max[j]:.6g} by {excess[k, j]:.3g}: put a point in "
             "between, or points farther inside"
         )
 
 
 def _through(q: Array, t: Array, ends: Array) -> PiecewisePolynomial:
-    """The spline through q (m, n) at the times t, with derivatives (2, r - 1, n) at its ends."""
+    """Return the spline through q (m, n) at times t; ends (2, r - 1, n): derivatives there."""
     r = ends.shape[1] + 1
     values = np.empty((len(q), r, q.shape[1]))
     values[:, 0] = q
@@ -137,7 +138,7 @@ def _through(q: Array, t: Array, ends: Array) -> PiecewisePolynomial:
 
 
 def _inner_derivatives(q: Array, h: Array, ends: Array, r: int) -> Array:
-    """(m - 2, r - 1, n): derivatives 1 to r - 1 at the inner points."""
+    """Return derivatives 1 to r - 1 at the inner points (m - 2, r - 1, n)."""
     left, right = _continuity(h[:-1], r, 1.0), -_continuity(h[1:], r, 0.0)
     A, B, C = left[:, :, 1:r], left[:, :, r + 1 :] + right[:, :, 1:r], right[:, :, r + 1 :]
     b = -(
@@ -147,20 +148,21 @@ def _inner_derivatives(q: Array, h: Array, ends: Array, r: int) -> Array:
     )
     b[0] -= A[0] @ ends[0]
     b[-1] -= C[-1] @ ends[1]
-    return _solve_chain(A, B, C, b)
+    return _solve_tridiagonal(A, B, C, b)
 
 
 def _continuity(h: Array, r: int, x: float) -> Array:
-    """(pieces, r - 1, 2 r): from a piece's derivatives at its two ends to those of order r to
-    2 r - 2 at its beginning (x = 0) or end (x = 1).
+    """Return the matrices (pieces, r - 1, 2 r) from end values to derivatives r to 2 r - 2.
+
+    These are the derivatives at a piece's beginning (x = 0) or end (x = 1).
     """
     orders, known = np.arange(r, 2 * r - 1), np.tile(np.arange(r), 2)
     rows = np.array([derivative_row(2 * r, int(k), x) for k in orders]) @ hermite_matrix(r)
     return np.asarray(rows * h[:, None, None] ** (known - orders[:, None]))
 
 
-def _solve_chain(A: Array, B: Array, C: Array, b: Array) -> Array:
-    """z of A_i z_i-1 + B_i z_i + C_i z_i+1 = b_i: eliminate forth, substitute back."""
+def _solve_tridiagonal(A: Array, B: Array, C: Array, b: Array) -> Array:
+    """Solve A_i z_i-1 + B_i z_i + C_i z_i+1 = b_i by elimination and back substitution."""
     m = len(b)
     ahead, z = np.empty_like(C), np.empty_like(b)
     pivot, rest = B[0], b[0]
@@ -174,17 +176,19 @@ def _solve_chain(A: Array, B: Array, C: Array, b: Array) -> Array:
 
 
 def _with_free_times(q: Array, ends: Array, limits: MotionLimits) -> PiecewisePolynomial:
-    """Pieces as long as their ways ask for by themselves, then shifted step by step as long as
-    it makes the whole shorter; with each step scaled until a limit is touched.
+    """Return the spline with piece durations from a local search for the shortest total.
+
+    The search starts from each piece's own shortest time. Each candidate is scaled until it
+    reaches a limit.
     """
-    best = _touching(q, _first_lengths(q, ends, limits), ends, limits)
-    step, tries = FIRST_STEP, TRIES
+    best = _scaled_to_limits(q, _initial_durations(q, ends, limits), ends, limits)
+    step, tries = FIRST_STEP, MAX_TRIES
     while step > LAST_STEP and tries > 0:
         before = best.duration
         for direction in _directions(best, limits):
             tries -= 1
             h = np.diff(best.breaks) * np.exp(step * direction)
-            path = _touching(q, h, ends, limits)
+            path = _scaled_to_limits(q, h, ends, limits)
             if path.duration < best.duration:
                 best = path
         if best.duration > before * (1.0 - 0.01 * step):
@@ -193,16 +197,17 @@ def _with_free_times(q: Array, ends: Array, limits: MotionLimits) -> PiecewisePo
 
 
 def _directions(path: PiecewisePolynomial, limits: MotionLimits) -> Array:
-    """Ways to shift time between pieces: from those far from the limits to the others, and to or
-    from each alone.
+    """Return changes (k, m - 1) of the pieces' log durations to try.
+
+    The first takes time from pieces far from the limits, the others change one piece each.
     """
-    towards_use = np.log(_use(path, limits))
-    each = np.eye(towards_use.size)
-    return np.vstack([towards_use / np.abs(towards_use).max(initial=1e-12), each, -each])
+    balance = np.log(_use(path, limits))
+    each = np.eye(balance.size)
+    return np.vstack([balance / np.abs(balance).max(initial=1e-12), each, -each])
 
 
-def _first_lengths(q: Array, ends: Array, limits: MotionLimits) -> Array:
-    """(m - 1,) [s]: the time of each piece for its slowest joint, from rest to rest by itself."""
+def _initial_durations(q: Array, ends: Array, limits: MotionLimits) -> Array:
+    """Return each piece's time (m - 1,) [s] for its slowest joint, from rest to rest."""
     if not (np.isfinite(limits.qd_max).any() or np.isfinite(limits.qdd_max).any()):
         raise ArgumentError("without times a spline needs qd_max or qdd_max")
     for k, bound in zip(range(ends.shape[1]), (limits.qd_max, limits.qdd_max)):
@@ -212,8 +217,8 @@ def _first_lengths(q: Array, ends: Array, limits: MotionLimits) -> Array:
                 f"joint '{limits.joint_names[j]}' starts or ends at its limit {bound[j]:g} "
                 "or beyond: give the times, or a higher limit"
             )
-    way = np.abs(np.diff(q, axis=0))
-    h = np.maximum(way / limits.qd_max, np.sqrt(way / limits.qdd_max)).max(axis=1)
+    travel = np.abs(np.diff(q, axis=0))
+    h = np.maximum(travel / limits.qd_max, np.sqrt(travel / limits.qdd_max)).max(axis=1)
     if (h == 0.0).any():
         k = int(np.flatnonzero(h == 0.0)[0])
         raise ArgumentError(
@@ -224,20 +229,23 @@ def _first_lengths(q: Array, ends: Array, limits: MotionLimits) -> Array:
 
 
 def _use(path: PiecewisePolynomial, limits: MotionLimits) -> Array:
-    """(m - 1,): by which factor each piece could be shorter if it were alone, up to the limits."""
+    """Return the factor (m - 1,) by which each piece must be stretched to just reach a limit."""
     velocity = (path.peaks(1) / limits.qd_max).max(axis=1)
     acceleration = (path.peaks(2) / limits.qdd_max).max(axis=1)
     return np.asarray(np.maximum(velocity, np.sqrt(acceleration)))
 
 
-def _touching(q: Array, h: Array, ends: Array, limits: MotionLimits) -> PiecewisePolynomial:
-    """With these shares, scaled so that one limit is touched. From rest to rest once is enough;
-    velocities at the ends do not scale, so it is repeated.
+def _scaled_to_limits(
+    q: Array, h: Array, ends: Array, limits: MotionLimits
+) -> PiecewisePolynomial:
+    """Return the spline with durations in proportion to h, scaled so that a limit is reached.
+
+    From rest to rest one scaling is enough. Velocities at the ends do not scale: it is repeated.
     """
-    for _ in range(ROUNDS):
+    for _ in range(MAX_ITERATIONS):
         path = _through(q, np.append(0.0, np.cumsum(h)), ends)
         use = float(_use(path, limits).max())
-        if abs(use - 1.0) < TOUCHED:
+        if abs(use - 1.0) < LIMIT_TOLERANCE:
             return path
         h = h * use
     raise ArgumentError(

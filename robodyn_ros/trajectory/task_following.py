@@ -1,12 +1,12 @@
-"""follow: the joint trajectory that leads a robot's frame along a move in task space.
+"""follow: the joint trajectory along which a robot's frame follows a move in task space.
 
-The joints' way is that of the shortest joint velocities, per unit of the move's r,
+The joint path has the least joint velocities per unit of the move's r,
 
     dq/dr = J^+ X' + k (1 - J^+ J)(rest - q)
 
-integrated from sample to sample and then put onto the pose by inverse kinematics, so that nothing
-drifts. The time law enters by the chain rule: qd = q' rd, qdd = q'' rd^2 + q' rdd. Quintics
-through these go along the move between the samples, too, which is checked.
+It is integrated from sample to sample, and inverse kinematics removes the drift. The time law
+enters by the chain rule: qd = q' rd, qdd = q'' rd^2 + q' rdd. Quintics interpolate between the
+samples; their deviation from the move is checked.
 """
 
 from __future__ import annotations
@@ -34,10 +34,11 @@ from .piecewise import PiecewisePolynomial, hermite
 from .task_space import TaskMove
 from .trajectory import Array, positive
 
-PULL = 3.0  # per move: a redundant arm does e^-3 of its way to `rest`, as far as the task lets it
-EXACT = 1e-11  # [m, rad], at the samples
-REFINEMENTS = 6
-BESIDE = np.array([0.0, 0.25, 0.5, 0.75])  # of a step, where the result is checked
+REST_GAIN = 3.0  # per move: the null-space distance to `rest` shrinks to e^-3
+SAMPLE_TOLERANCE = 1e-11  # [m, rad], of the pose at the samples
+MAX_REFINEMENTS = 6  # of the sampling step
+CHECK_POINTS = np.array([0.0, 0.25, 0.5, 0.75])  # of a step, at which the result is checked
+RANGE_TOLERANCE = 1e-9  # [rad or m] beyond a joint limit; relative beyond a velocity limit
 
 
 def follow(
@@ -53,16 +54,16 @@ def follow(
     tolerance: float = 1e-6,
     singular: float = 1e-2,
 ) -> PiecewisePolynomial:
-    """Joint trajectory along which a link's frame follows the move to within `tolerance` [m, rad].
+    """Return the joint trajectory along which a link's frame follows the move.
 
-    It begins at the posture for the move's start that is nearest to q0. link, point and
-    orientation are those of `inverse_kinematics`; a redundant arm is drawn to the posture `rest`
-    on its way if one is given. dt [s] is the longest time between samples; it is shortened until
-    the tolerance holds.
+    The pose is met within `tolerance` [m, rad]. The trajectory starts at the posture nearest to q0
+    (n,) that has the move's first pose. link, point and orientation are those of
+    `inverse_kinematics`. A redundant arm moves towards the posture `rest` (n,) if it is given. dt
+    [s] is the longest time between samples; it is shortened until the tolerance holds.
 
-    Raises SingularityError where the smallest singular value falls below `singular`,
-    OutOfReachError where the arm is too short, and JointLimitError where a joint would leave its
-    range or exceed its velocity: all name the time.
+    Raises SingularityError if the smallest singular value falls below `singular`, OutOfReachError
+    if the arm is too short, and JointLimitError if a joint would exceed its range or velocity; all
+    name the time.
     """
     dt = positive("dt", dt)
     tip = Tip(model, link, point, orientation)
@@ -74,37 +75,37 @@ def follow(
         link=link,
         point=point,
         orientation=orientation,
-        tolerance=EXACT,
+        tolerance=SAMPLE_TOLERANCE,
     )
-    for _ in range(REFINEMENTS):
+    for _ in range(MAX_REFINEMENTS):
         trajectory = _Follower(tip, move, goal, singular).trajectory(start, dt)
-        times = _instants(trajectory)
-        beside = np.abs(tip.error(move.at(times).T, trajectory.at(times).q)).max(axis=-1)
-        worst = int(np.argmax(beside))
-        if beside[worst] <= tolerance:
+        times = _check_times(trajectory)
+        error = np.abs(tip.error(move.at(times).T, trajectory.at(times).q)).max(axis=-1)
+        worst = int(np.argmax(error))
+        if error[worst] <= tolerance:
             _check(tip, move, trajectory, times, singular)
             return trajectory
-        dt *= min(0.5, 0.8 * (tolerance / beside[worst]) ** (1.0 / 6.0))  # sixth order
+        dt *= min(0.5, 0.8 * (tolerance / error[worst]) ** (1.0 / 6.0))  # sixth order
     raise OutOfReachError(
-        f"at t = {times[worst]:.4g} s link '{tip.link}' leaves the move by {beside[worst]:.1e} "
-        f"(m or rad), more than {tolerance:g}, however short the step: the arm cannot follow "
-        "without a jump; move elsewhere or begin from another posture",
+        f"at t = {times[worst]:.4g} s link '{tip.link}' deviates from the move by "
+        f"{error[worst]:.1e} (m or rad), more than {tolerance:g}, even with the shortest step: "
+        "the arm cannot follow without a jump; move elsewhere or start from another posture",
         trajectory.at(float(times[worst])).q,
     )
 
 
 class _Follower:
-    """The joints' way along a move."""
+    """Joint path along a move."""
 
     def __init__(self, tip: Tip, move: TaskMove, rest: Array | None, singular: float) -> None:
         self.tip, self.move, self.rest, self.singular = tip, move, rest, singular
 
     def trajectory(self, q: Array, dt: float) -> PiecewisePolynomial:
-        """Quintics through samples, piece by piece of the law: its acceleration may jump."""
+        """Return quintics through samples, for each piece of the law: between, qdd may jump."""
         breaks, pieces = [np.zeros(1)], []
         for a, b in pairwise(self.move.law.breaks):
             t = np.linspace(a, b, max(1, math.ceil((b - a) / dt)) + 1)
-            # At a break the next piece counts; this one's end is just before.
+            # At a break the next piece applies; this piece ends just before.
             r, rd, rdd, _ = self.move.law.at(np.append(t[:-1], np.nextafter(b, a)))
             samples = np.empty((t.size, 3, q.size))
             for k in range(t.size):
@@ -119,23 +120,23 @@ class _Follower:
         return PiecewisePolynomial(np.concatenate(breaks), np.concatenate(pieces))
 
     def _advance(self, q: Array, r: float, r_next: float) -> Array:
-        """From r to r_next: a step after Runge and Kutta, then onto the pose."""
+        """Integrate q from r to r_next by a Runge-Kutta step, then correct it to the pose."""
         h = r_next - r
-        _, X, _ = self.move.way.at(np.array([r, r + 0.5 * h, r_next]))
+        _, X, _ = self.move.path.at(np.array([r, r + 0.5 * h, r_next]))
         k1 = self._slope(q, X[0])
         k2 = self._slope(q + 0.5 * h * k1, X[1])
         k3 = self._slope(q + 0.5 * h * k2, X[1])
         k4 = self._slope(q + h * k3, X[2])
-        target = self.move.way.at(np.array([r_next]))[0][0]
-        endless = np.full(q.size, np.inf)
+        target = self.move.path.at(np.array([r_next]))[0][0]
+        unlimited = np.full(q.size, np.inf)
         q = q + h / 6.0 * (k1 + 2.0 * k2 + 2.0 * k3 + k4)
-        q, e = approach(self.tip, target, q, -endless, endless, EXACT)
-        if not within(e, EXACT):
-            raise failure(self.tip, target, q, -endless, endless, EXACT)
+        q, e = approach(self.tip, target, q, -unlimited, unlimited, SAMPLE_TOLERANCE)
+        if not within(e, SAMPLE_TOLERANCE):
+            raise failure(self.tip, target, q, -unlimited, unlimited, SAMPLE_TOLERANCE)
         return q
 
     def _slope(self, q: Array, X: Array) -> Array:
-        """dq/dr for the twist X per unit of r."""
+        """Return dq/dr (n,) for the twist X (6,) per unit of r."""
         U, s, Vt = np.linalg.svd(self.tip.jacobian(q), full_matrices=False)
         m = self.tip.rank
         if s[m - 1] < self.singular:
@@ -143,22 +144,22 @@ class _Follower:
         slope = Vt[:m].T @ (U[:, :m].T @ X[: self.tip.size] / s[:m])
         if self.rest is None:
             return np.asarray(slope)
-        pull = PULL * (self.rest - q)
+        pull = REST_GAIN * (self.rest - q)
         return np.asarray(slope + pull - Vt[:m].T @ (Vt[:m] @ pull))
 
     def _derivatives(self, q: Array, r: float) -> tuple[Array, Array]:
-        """dq/dr and d2q/dr2: the twist's own change, and how dq/dr changes as q moves on."""
-        _, X, X1 = (x[0] for x in self.move.way.at(np.array([r])))
+        """Return dq/dr and d2q/dr2 (n,): from the change of dq/dr with q, and of the twist."""
+        _, X, X1 = (x[0] for x in self.move.path.at(np.array([r])))
         q1 = self._slope(q, X)
         h = 1e-5 / max(float(np.abs(q1).max()), 1e-9)
         q2 = (self._slope(q + h * q1, X) - self._slope(q - h * q1, X)) / (2.0 * h)
         return q1, q2 + np.linalg.pinv(self.tip.jacobian(q), rcond=1e-9) @ X1[: self.tip.size]
 
 
-def _instants(trajectory: PiecewisePolynomial) -> Array:
-    """The samples and times between them."""
+def _check_times(trajectory: PiecewisePolynomial) -> Array:
+    """Return the times [s] of the samples and of points between them."""
     t = trajectory.breaks
-    return np.append((t[:-1, None] + np.diff(t)[:, None] * BESIDE).ravel(), t[-1])
+    return np.append((t[:-1, None] + np.diff(t)[:, None] * CHECK_POINTS).ravel(), t[-1])
 
 
 def _check(
@@ -168,21 +169,21 @@ def _check(
     times: Array,
     singular: float,
 ) -> None:
-    """Singularities between the samples, ranges and velocities of the joints."""
+    """Reject singularities between the samples, and joints beyond their range or velocity."""
     model, motion = tip.model, trajectory.at(times)
     weakest = int(np.argmin(tip.smallest_singular_value(motion.q)))
     tip.check_singularity(motion.q[weakest], singular, f"at t = {times[weakest]:.4g} s: ")
     outside = np.maximum(model.q_min - motion.q, motion.q - model.q_max)
-    if outside.max() > 1e-9:
-        i, k = np.unravel_index(int(np.argmax(outside > 1e-9)), outside.shape)
+    if outside.max() > RANGE_TOLERANCE:
+        i, k = np.unravel_index(int(np.argmax(outside > RANGE_TOLERANCE)), outside.shape)
         raise JointLimitError(
             f"at t = {times[i]:.4g} s joint '{model.joint_names[k]}' would be at "
             f"{motion.q[i, k]:.4g}, beyond its range {model.q_min[k]:.4g} to "
-            f"{model.q_max[k]:.4g}; begin from another posture or move elsewhere",
+            f"{model.q_max[k]:.4g}; start from another posture or move elsewhere",
             motion.q[i],
         )
     share = np.abs(motion.qd) / model.qd_max
-    if share.max() > 1.0 + 1e-9:
+    if share.max() > 1.0 + RANGE_TOLERANCE:
         i, k = np.unravel_index(int(np.argmax(share)), share.shape)
         raise JointLimitError(
             f"at t = {times[i]:.4g} s joint '{model.joint_names[k]}' would move at "

@@ -1,4 +1,4 @@
-"""The fastest run u(t) along a path within limits of torque, torque rate and velocity.
+"""The fastest time law u(t) along a path within limits of torque, torque rate and velocity.
 
 With y = (du/dt)^2 as a function of u, and ' = d/du along the path,
 
@@ -10,13 +10,15 @@ Torque and velocity limits are linear in y, and T is convex. The limit R of the 
 
     |m y''/2 + (m'/2 + c) y' + c' y + g'| <= R / sqrt(y)
 
-whose right side is convex, too: a tangent to it lies below. So with the tangent at the last y, a
-linear program finds a faster y that keeps the true limits; a few of them until T settles. y is a
-cubic spline, so that the torque rate is continuous where the path lets it be. The m, c, g and
-their derivatives come from `force_rate` [GuarinoLoBianco2009], exactly, and once for all programs.
+whose right side is convex, too: its tangents lie below it. With the tangent at the last y, a
+linear program finds a faster y within the true limits; this is repeated until T settles. y is a
+cubic spline, so that the torque rate is continuous wherever that of the path is. m, c, g and their
+derivatives come from `force_rate` [GuarinoLoBianco2009], exactly, and once for all programs.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -27,38 +29,67 @@ from scipy.sparse import csr_array, vstack
 from ..dynamics.force_rate import force_rate
 from ..errors import ArgumentError
 from ..model.robot import RobotModel
-from .limit_check import Limits
 from .path import Path
 from .piecewise import PiecewisePolynomial, hermite
+from .trajectory import Array, check_positive, for_each_joint
 
-Array = npt.NDArray[np.float64]
-Speeds = tuple[Array, Array, Array]  # y, y', y'' at the same places
+Speeds = tuple[Array, Array, Array]  # y, y', y'' at the same points
 
-AIM = 0.9999  # share of the limits; the rest is for rounding and for between the places
-PLACES, MORE_PLACES = 8, 40  # per knot interval, where limits count: in a program, at the end
-PROGRAMS = 25
-SETTLED = 1e-4  # relative gain of time that is not worth another program
-REACH = 4.0  # factor that y may change by from one program to the next
+TARGET_SHARE = 0.9999  # of the limits; the rest is for rounding and for between the points
+PROGRAM_POINTS, FINAL_POINTS = 8, 40  # per knot interval, at which limits are checked
+MAX_PROGRAMS = 25
+MIN_GAIN = 1e-4  # relative gain of time that is worth another program
+MAX_CHANGE = 4.0  # factor by which y may change from one program to the next
 TANGENTS = np.array([0.25, 0.5, 0.7, 0.85, 0.93, 0.98, 1.0, 1.02, 1.07, 1.15, 1.4, 2.0, 4.0])
-NEARLY = 0.02  # limits with less than this left take part in a program from its start
-BROKEN = 1e-5  # limits overrun by more than this join it
-PIECES, GAUSS = 16, 5  # of u(t) per knot interval; places of the quadrature in each
-STEADY_PIECES = 500
-BESIDE = 1e-9  # of a break: on its one side, on its other
-MASSLESS = 1e60
+ACTIVE = 0.02  # limits with less than this left are constraints of a program from its start
+VIOLATED = 1e-5  # limits exceeded by more than this are added to it
+PIECES, GAUSS = 16, 5  # of u(t) per knot interval; points of the quadrature in each
+STEADY_PIECES = 500  # of a time law with constant speed
+BESIDE = 1e-9  # distance in u of the check points on both sides of a break
+MAX_FACTOR = 1e60  # of y, beyond which nothing limits the motion
+
+
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """Limits of a robot's joints, (n,) each; inf for no limit."""
+
+    tau_max: Array  # [N m or N]
+    tau_rate_max: Array  # [N m/s or N/s]
+    qd_max: Array  # [rad/s or m/s]
+
+
+def limits_of(
+    model: RobotModel,
+    tau_max: npt.ArrayLike | None,
+    tau_rate_max: npt.ArrayLike | None,
+    qd_max: npt.ArrayLike | None,
+) -> Limits:
+    """Return limits from one number or one per joint; torque and velocity default to the model's.
+
+    Limits that are not positive are rejected.
+    """
+    given = {
+        "tau_max": model.tau_max if tau_max is None else tau_max,
+        "tau_rate_max": tau_rate_max,
+        "qd_max": model.qd_max if qd_max is None else qd_max,
+    }
+    numbers = {name: for_each_joint(name, value, model.n) for name, value in given.items()}
+    for name, values in numbers.items():
+        check_positive(name, values, model.joint_names)
+    return Limits(**numbers)
 
 
 class PathDynamics:
-    """What a path asks of the joints: the m, c, g above at places u (U,), (U, n) each.
+    """m, c, g of a path and their derivatives at points u (U,), (U, n) each.
 
-    The path is run through by u from 0 to `duration`.
+    u runs from 0 to `duration` along the path.
     """
 
     def __init__(self, model: RobotModel, path: Path, u: Array, duration: float = 1.0) -> None:
         self.u = u
         self.q, q1, q2, q3 = path.at(u / duration)
         self.q1, q2, q3 = q1 / duration, q2 / duration**2, q3 / duration**3
-        # Runs with du/dt = 1: weightless, then also with an acceleration of 1, then with weight
+        # With du/dt = 1: without gravity, then also with an acceleration of 1, then with gravity
         self.c, self.c1 = force_rate(model, self.q, self.q1, q2, q3, gravity=False)
         tau, tau_dot = force_rate(
             model, self.q, self.q1, q2 + self.q1, q3 + 3.0 * q2, gravity=False
@@ -68,7 +99,7 @@ class PathDynamics:
         self.g, self.g1 = tau - self.c, tau_dot - self.c1
 
     def share(self, limits: Limits, speeds: Speeds) -> float:
-        """The largest part of a limit that is used anywhere."""
+        """Return the largest share of a limit that is used anywhere."""
         y, y1, y2 = (x[:, None] for x in speeds)
         tau = 0.5 * self.m * y1 + self.c * y + self.g
         slope = 0.5 * self.m * y2 + (0.5 * self.m1 + self.c) * y1 + self.c1 * y + self.g1
@@ -81,45 +112,45 @@ class PathDynamics:
         return max(float(np.abs(x).max()) for x in shares)
 
     def largest_factor(self, limits: Limits, speeds: Speeds) -> float:
-        """What y can be multiplied with until a limit is reached."""
+        """Return the factor of y with which a limit is reached."""
         y, y1, y2 = speeds
 
         def fits(factor: float) -> bool:
-            return self.share(limits, (factor * y, factor * y1, factor * y2)) <= AIM
+            return self.share(limits, (factor * y, factor * y1, factor * y2)) <= TARGET_SHARE
 
         low = high = 1.0
         while not fits(low):
             low, high = 0.25 * low, low
         while fits(high):
             low, high = high, 4.0 * high
-            if high > MASSLESS:
-                raise ArgumentError("no limit holds this motion back: what moves has no mass")
+            if high > MAX_FACTOR:
+                raise ArgumentError("nothing limits this motion: the moving links have no mass")
         for _ in range(50):
             middle = 0.5 * (low + high)
             low, high = (middle, high) if fits(middle) else (low, middle)
         return low
 
 
-def places(path: Path, count: int) -> Array:
-    """Where on a path, from 0 to 1, limits are looked at: evenly, and on both sides of breaks."""
+def check_points(path: Path, count: int) -> Array:
+    """Return the u (U,), 0 to 1, at which limits are checked: evenly, and beside breaks."""
     even = np.linspace(0.0, 1.0, count + 1)
     even = even[_distance(even, path.breaks) > BESIDE]  # on a break, rounding picks the side
     return np.sort(np.concatenate([even, path.breaks - BESIDE, path.breaks + BESIDE]))
 
 
-def _distance(places: Array, breaks: Array) -> Array:
-    """Of each place to the nearest break; 1 if there is none."""
-    return np.abs(places[:, None] - breaks).min(axis=1, initial=1.0)
+def _distance(points: Array, breaks: Array) -> Array:
+    """Return the distance of each point to the nearest break; 1 if there is none."""
+    return np.abs(points[:, None] - breaks).min(axis=1, initial=1.0)
 
 
 def steady_duration(dynamics: PathDynamics, limits: Limits) -> float:
-    """[s] that a path takes at the largest constant du/dt; u is from 0 to 1."""
-    steady, none = np.ones_like(dynamics.u), np.zeros_like(dynamics.u)
-    return dynamics.largest_factor(limits, (steady, none, none)) ** -0.5
+    """Return the duration [s] at the largest constant du/dt; u runs from 0 to 1."""
+    one, zero = np.ones_like(dynamics.u), np.zeros_like(dynamics.u)
+    return dynamics.largest_factor(limits, (one, zero, zero)) ** -0.5
 
 
 def steady_law(duration: float) -> PiecewisePolynomial:
-    """u(t) from 0 to 1 with constant du/dt, in pieces: see `ScaledTrajectory`."""
+    """Return u(t) from 0 to 1 with constant du/dt, in pieces for `ScaledTrajectory`."""
     u = np.linspace(0.0, 1.0, STEADY_PIECES + 1)
     rate = np.full(STEADY_PIECES, 1.0 / duration)
     return PiecewisePolynomial(duration * u, np.stack([u[:-1], rate], axis=1)[:, None])
@@ -128,20 +159,20 @@ def steady_law(duration: float) -> PiecewisePolynomial:
 def fastest_law(
     model: RobotModel, path: Path, limits: Limits, duration: float, intervals: int
 ) -> PiecewisePolynomial:
-    """u(t) from 0 to 1 in the shortest time; `duration` [s] is that of the steady run."""
-    # u in seconds of the steady run, so that y is about 1
+    """Return u(t) from 0 to 1 in the shortest time; duration [s]: that at constant du/dt."""
+    # u in seconds at constant speed, so that y is about 1
     knots = duration * _knots(path, intervals)
-    u = duration * places(path, PLACES * intervals)
+    u = duration * check_points(path, PROGRAM_POINTS * intervals)
     program = _Program(PathDynamics(model, path, u, duration), limits, knots)
     y = program.solve()
-    u = duration * places(path, MORE_PLACES * intervals)
+    u = duration * check_points(path, FINAL_POINTS * intervals)
     dynamics = PathDynamics(model, path, u, duration)
     factor = dynamics.largest_factor(limits, (y(u), y(u, 1), y(u, 2)))
     return _law(BSpline(knots, factor * y.c, 3))
 
 
 def _knots(path: Path, intervals: int) -> Array:
-    """Evenly from 0 to 1, but twice at the path's breaks, so that y'' may jump there, too."""
+    """Return even knots from 0 to 1, doubled at the path's breaks, where y'' may jump."""
     even, h = np.linspace(0.0, 1.0, intervals + 1), 1.0 / intervals
     breaks = path.breaks[(path.breaks > 0.3 * h) & (path.breaks < 1.0 - 0.3 * h)]
     even = even[_distance(even, breaks) > 0.3 * h]
@@ -149,7 +180,7 @@ def _knots(path: Path, intervals: int) -> Array:
 
 
 class _Program:
-    """Linear programs for the coefficients x of the spline y, each from the y before."""
+    """Linear programs for the coefficients x of the spline y, each around the last y."""
 
     def __init__(self, dynamics: PathDynamics, limits: Limits, knots: Array) -> None:
         d = dynamics
@@ -166,15 +197,15 @@ class _Program:
         self.E = _basis(knots, u)
 
     def solve(self) -> BSpline:
-        """y after as many programs as it takes, from y = 1."""
+        """Return y after as many programs as are worth it, from y = 1."""
         x = np.ones(self.B.shape[1])
         T = self._time(x)
-        for _ in range(PROGRAMS):
+        for _ in range(MAX_PROGRAMS):
             faster = self._improved(x)
             gain = T - self._time(faster)
             if gain > 0.0:
                 x, T = faster, T - gain
-            if gain <= SETTLED * T:
+            if gain <= MIN_GAIN * T:
                 break
         return BSpline(self.knots, x, 3)
 
@@ -182,34 +213,36 @@ class _Program:
         return float(self.weights @ (1.0 / np.sqrt(self.E @ x)))
 
     def _improved(self, x: Array) -> Array:
-        """One program. Most limits are far from being reached: they join only when broken."""
+        """Solve one program; most limits are inactive, and are added only when violated."""
         A, b = self._limits(x)
         more, below = self._tangents(x)
-        joined = A @ x > b - NEARLY
+        active = A @ x > b - ACTIVE
         y = self.centres @ x
-        bounds = np.concatenate([np.outer(y, [1.0 / REACH, REACH]), [[0, np.inf]] * len(self.E)])
+        bounds = np.concatenate(
+            [np.outer(y, [1.0 / MAX_CHANGE, MAX_CHANGE]), [[0, np.inf]] * len(self.E)]
+        )
         cost = np.concatenate([np.zeros(x.size), self.weights])
         while True:
-            rows = csr_array(A[joined])
+            rows = csr_array(A[active])
             rows.resize(rows.shape[0], cost.size)
             found = linprog(
                 cost,
                 A_ub=vstack([rows, more]),
-                b_ub=np.concatenate([b[joined], below]),
+                b_ub=np.concatenate([b[active], below]),
                 bounds=bounds,
                 method="highs-ds",
             )
-            if found.status != 0:  # lost in rounding errors: what there is keeps the limits
+            if found.status != 0:  # numerical trouble: the last x keeps the limits
                 return x
-            broken = A @ found.x[: x.size] > b + BROKEN
-            if not (broken & ~joined).any():
+            violated = A @ found.x[: x.size] > b + VIOLATED
+            if not (violated & ~active).any():
                 return found.x[: x.size]
-            joined |= broken
+            active |= violated
 
     def _limits(self, x: Array) -> tuple[Array, Array]:
-        """A, b of A x <= b, in shares of the limits, with the tangents to 1 / sqrt(y)."""
+        """Return A, b of A x <= b, as shares of the limits, with tangents to 1 / sqrt(y)."""
         y = self.B @ x
-        root = AIM / np.sqrt(y)
+        root = TARGET_SHARE / np.sqrt(y)
         falling = (0.5 * root / y)[:, None] * self.B
         rows = (
             self.tau,
@@ -219,17 +252,17 @@ class _Program:
             self.squares[:, None] * self.B,
         )
         bounds = (
-            AIM - self.g,
-            AIM + self.g,
+            TARGET_SHARE - self.g,
+            TARGET_SHARE + self.g,
             1.5 * root[:, None] - self.g1,
             1.5 * root[:, None] + self.g1,
-            np.full(y.size, AIM**2),
+            np.full(y.size, TARGET_SHARE**2),
         )
         A = np.concatenate([row.reshape(-1, x.size) for row in rows])
         return A, np.concatenate([bound.ravel() for bound in bounds])
 
     def _tangents(self, x: Array) -> tuple[csr_array, Array]:
-        """Rows that keep z above tangents to 1 / sqrt(y); T is the weighted sum of the z."""
+        """Return rows that keep z above tangents to 1 / sqrt(y); T is the weighted sum of z."""
         y = np.outer(TANGENTS, self.E @ x)
         slopes = -0.5 * y**-1.5
         A = np.concatenate([slope[:, None] * self.E for slope in slopes])
@@ -238,25 +271,25 @@ class _Program:
 
 
 def _basis(knots: Array, u: Array, order: int = 0) -> Array:
-    """(U, coefficients): what each coefficient of a cubic spline adds to its derivative."""
+    """Return the derivatives (U, coefficients) of the cubic B-splines at u (U,)."""
     basis: Array = BSpline(knots, np.eye(knots.size - 4), 3)(u, order)
     return basis
 
 
 def _rows(factor: Array, basis: Array) -> Array:
-    """(U, n, coefficients) from (U, n) and (U, coefficients)."""
+    """Return (U, n, coefficients) from (U, n) and (U, coefficients)."""
     return factor[:, :, None] * basis[:, None, :]
 
 
 def _quadrature(edges: Array, points: int) -> tuple[Array, Array]:
-    """Places and weights of Gauss' rule in each interval between the edges."""
+    """Return points and weights of Gauss' rule in each interval between the edges."""
     x, weights = np.polynomial.legendre.leggauss(points)
     half = 0.5 * np.diff(edges)[:, None]
     return (edges[:-1, None] + half * (1.0 + x)).ravel(), (half * weights).ravel()
 
 
 def _law(y: BSpline) -> PiecewisePolynomial:
-    """u(t) from 0 to 1 for a spline y(u): quintic pieces with the speed and acceleration of y."""
+    """Return u(t) from 0 to 1 for a spline y(u), as quintics with the speed of y."""
     knots = np.unique(y.t)
     u = np.interp(np.arange(PIECES * (knots.size - 1) + 1) / PIECES, np.arange(knots.size), knots)
     between, weights = _quadrature(u, GAUSS)

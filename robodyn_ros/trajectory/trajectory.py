@@ -1,4 +1,4 @@
-"""Trajectory: where the joints should be at any time, with three derivatives."""
+"""Trajectory: reference positions of the joints over time, with three derivatives."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from ..model.robot import RobotModel
 
 Array = npt.NDArray[np.float64]
 
-ROUNDING = 1e-9  # [rad or m], by which a posture at a joint limit may be beyond it
+RANGE_TOLERANCE = 1e-9  # [rad or m], by which rounding may put a posture beyond a joint limit
 
 
 class Trajectory(ABC):
-    """A motion of `n` joints from time 0 to `duration` [s].
+    """Motion of `n` joints from time 0 to `duration` [s].
 
-    Before it begins and after it has ended the arm rests at its end points: the derivatives are 0
-    there. At 0 and at `duration` themselves they are the motion's own.
+    Before and after it the arm rests at the end points, with zero derivatives. At 0 and at
+    `duration` the derivatives are the motion's own.
     """
 
     n: int
@@ -33,11 +33,11 @@ class Trajectory(ABC):
 
     @abstractmethod
     def _during(self, times: Array) -> Motion:
-        """(T, n) each at times (T,) that lie within 0 and `duration`; new arrays."""
+        """Return new arrays (T, n) each at times (T,) between 0 and `duration`."""
 
     def at(self, t: float | npt.ArrayLike) -> Motion:
-        """Position and derivatives at the time t [s]: (n,) each, or (T, n) for times (T,)."""
-        if isinstance(t, float) and 0.0 <= t <= self.duration:  # one instant at full speed
+        """Return q, qd, qdd, qddd at time t [s]: (n,) each, or (T, n) for times (T,)."""
+        if isinstance(t, float) and 0.0 <= t <= self.duration:  # fast path of a control loop
             return Motion(*(x[0] for x in self._during(np.array([t]))))
         times = times_of(t)
         during = np.clip(times, 0.0, self.duration)
@@ -48,7 +48,7 @@ class Trajectory(ABC):
         return motion if times.ndim else Motion(*(x[0] for x in motion))
 
     def sample(self, dt: float) -> tuple[Array, Motion]:
-        """Times (T,) every dt [s] from 0 on, `duration` always the last, and the motion there."""
+        """Return times (T,) every dt [s], ending with `duration`, and the motion at them."""
         dt = positive("dt", dt)
         # A remainder of rounding error only is no step of its own.
         steps = math.ceil(self.duration / dt * (1.0 - 1e-12))
@@ -56,15 +56,47 @@ class Trajectory(ABC):
         return t, self.at(t)
 
 
+@dataclass(frozen=True, eq=False)
+class MotionLimits:
+    """Limits of each joint's motion, (n,) each; infinite for no limit."""
+
+    qd_max: Array  # [rad/s or m/s]
+    qdd_max: Array  # [rad/s^2 or m/s^2]
+    qddd_max: Array  # [rad/s^3 or m/s^3]
+    joint_names: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        for name in ("qd_max", "qdd_max", "qddd_max"):
+            check_positive(name, getattr(self, name), self.joint_names)
+
+    @classmethod
+    def of(
+        cls,
+        n: int,
+        qd_max: npt.ArrayLike | None = None,
+        qdd_max: npt.ArrayLike | None = None,
+        qddd_max: npt.ArrayLike | None = None,
+        model: RobotModel | None = None,
+    ) -> MotionLimits:
+        """Return limits from one number or one per joint; velocities default to the model's."""
+        if model is not None and model.n != n:
+            raise ArgumentError(f"robot '{model.name}' has {model.n} joints, the motion has {n}")
+        if qd_max is None and model is not None:
+            qd_max = model.qd_max
+        given = {"qd_max": qd_max, "qdd_max": qdd_max, "qddd_max": qddd_max}
+        numbers = {name: for_each_joint(name, value, n) for name, value in given.items()}
+        return cls(**numbers, joint_names=names_of(n, model))
+
+
 def positive(name: str, value: Any, unit: str = "s") -> float:
-    """A positive, finite number, or the error that names what is wrong."""
+    """Return the value as a float; reject what is not a positive, finite number."""
     if not (isinstance(value, Real) and 0.0 < float(value) < math.inf):
         raise ArgumentError(f"{name} must be positive and finite [{unit}], got {value!r}")
     return float(value)
 
 
 def times_of(t: npt.ArrayLike) -> Array:
-    """A time or times (T,) [s] as an array, or the error that names what is wrong."""
+    """Return a time or times (T,) [s] as an array; reject everything else."""
     try:
         times = np.asarray(t, dtype=np.float64)
     except (TypeError, ValueError):
@@ -76,63 +108,37 @@ def times_of(t: npt.ArrayLike) -> Array:
     return times
 
 
-@dataclass(frozen=True, eq=False)
-class MotionLimits:
-    """How fast each joint may go, (n,) each, infinite where nothing limits it."""
-
-    qd_max: Array  # [1/s]
-    qdd_max: Array  # [1/s^2]
-    qddd_max: Array  # [1/s^3]
-    joint_names: tuple[str, ...]
-
-    def __post_init__(self) -> None:
-        for name in ("qd_max", "qdd_max", "qddd_max"):
-            for joint, value in zip(self.joint_names, getattr(self, name), strict=True):
-                if not value > 0.0:
-                    raise ArgumentError(
-                        f"{name} of joint '{joint}' must be positive, got {value:g}"
-                    )
-
-    @classmethod
-    def of(
-        cls,
-        n: int,
-        qd_max: npt.ArrayLike | None = None,
-        qdd_max: npt.ArrayLike | None = None,
-        qddd_max: npt.ArrayLike | None = None,
-        model: RobotModel | None = None,
-    ) -> MotionLimits:
-        """From numbers for all joints or one each; velocities from the model if not given."""
-        if model is not None and model.n != n:
-            raise ArgumentError(f"robot '{model.name}' has {model.n} joints, the motion has {n}")
-        if qd_max is None and model is not None:
-            qd_max = model.qd_max
-        given = {"qd_max": qd_max, "qdd_max": qdd_max, "qddd_max": qddd_max}
-        numbers = {name: _for_each_joint(name, value, n) for name, value in given.items()}
-        return cls(**numbers, joint_names=names_of(n, model))
-
-
-def _for_each_joint(name: str, value: npt.ArrayLike | None, n: int) -> Array:
+def for_each_joint(
+    name: str, value: npt.ArrayLike | None, n: int, default: float = math.inf
+) -> Array:
+    """Return one number or one per joint as (n,)."""
     try:
-        given = np.asarray(math.inf if value is None else value, dtype=np.float64)
+        given = np.asarray(default if value is None else value, dtype=np.float64)
         return np.array(np.broadcast_to(given, (n,)))
     except (TypeError, ValueError):
         raise ArgumentError(f"{name} must be one number or {n}, got {value!r}") from None
 
 
-def check_range(name: str, q: Array, model: RobotModel | None, start: Array | None = None) -> None:
-    """Raise if postures (n,) or (m, n) [rad or m] are outside the model's joint limits.
+def check_positive(name: str, values: Array, joint_names: Sequence[str]) -> None:
+    """Reject limits (n,) that are not positive."""
+    for joint, value in zip(joint_names, values, strict=True):
+        if not value > 0.0:
+            raise ArgumentError(f"{name} of joint '{joint}' must be positive, got {value:g}")
 
-    An arm that starts outside may come back: then a limit is where it starts.
+
+def check_range(name: str, q: Array, model: RobotModel | None, start: Array | None = None) -> None:
+    """Reject postures (n,) or (m, n) [rad or m] outside the model's joint limits.
+
+    An arm that starts outside may return: `start` widens the limits.
     """
     if model is None:
         return
     low = model.q_min if start is None else np.minimum(model.q_min, start)
     high = model.q_max if start is None else np.maximum(model.q_max, start)
     rows = np.atleast_2d(q)
-    beyond = np.maximum(low - rows, rows - high)
-    row, j = (int(i) for i in np.unravel_index(np.argmax(beyond), beyond.shape))
-    if beyond[row, j] > ROUNDING:
+    excess = np.maximum(low - rows, rows - high)
+    row, j = (int(i) for i in np.unravel_index(np.argmax(excess), excess.shape))
+    if excess[row, j] > RANGE_TOLERANCE:
         where = f" in row {row}" if q.ndim == 2 else ""
         raise ArgumentError(
             f"{name} of joint '{model.joint_names[j]}'{where} is {rows[row, j]:.6g}, outside its "
@@ -141,12 +147,12 @@ def check_range(name: str, q: Array, model: RobotModel | None, start: Array | No
 
 
 def names_of(n: int, model: RobotModel | None = None) -> tuple[str, ...]:
-    """The model's joint names, else joint_1, joint_2, …"""
+    """Return the model's joint names, or joint_1, joint_2, ..."""
     return model.joint_names if model else tuple(f"joint_{j + 1}" for j in range(n))
 
 
 def postures(name: str, value: npt.ArrayLike, joint_names: Sequence[str], ndim: int) -> Array:
-    """A posture (n,) or rows of them (m, n), finite, or the error that names what is wrong."""
+    """Return a posture (n,) or rows of them (m, n) as an array; reject everything else."""
     n = len(joint_names)
     try:
         array = np.array(value, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""To and from lists of points, as trajectory_msgs/JointTrajectory has them, without ROS."""
+"""Trajectories from and to points as in trajectory_msgs/JointTrajectory, without ROS."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ FIELDS = ("positions", "velocities", "accelerations")
 
 @dataclass(frozen=True)
 class TrajectoryPoint:
-    """One point of a list; what is not known is empty."""
+    """One point of a trajectory message; unknown derivatives are empty."""
 
-    positions: Sequence[float]
-    velocities: Sequence[float] = ()
-    accelerations: Sequence[float] = ()
+    positions: Sequence[float]  # (n,) [rad or m]
+    velocities: Sequence[float] = ()  # (n,) [rad/s or m/s]
+    accelerations: Sequence[float] = ()  # (n,) [rad/s^2 or m/s^2]
     time_from_start: float = 0.0  # [s]
 
 
 def to_points(
     trajectory: Trajectory, dt: float, joint_names: Sequence[str]
 ) -> tuple[tuple[str, ...], list[TrajectoryPoint]]:
-    """The joint names, and points every dt [s] with positions, velocities and accelerations."""
+    """Return the joint names, and points every dt [s] with velocities and accelerations."""
     names = _distinct(joint_names)
     if len(names) != trajectory.n:
         raise ArgumentError(f"{trajectory.n} joints move, {len(names)} names are given: {names}")
@@ -45,14 +45,14 @@ def from_points(
     joint_names: Sequence[str] | None = None,
     start: Sequence[npt.ArrayLike] | None = None,
 ) -> PiecewisePolynomial:
-    """The motion through a list of points, in the order of `joint_names` (default: `names`).
+    """Return the motion through points, joints in the order of `joint_names` (default: `names`).
 
-    Between two points it is a line if one of them has only positions, a cubic if both have
-    velocities, a quintic if both have accelerations too, as in ros2_control's joint trajectory
-    controller. If the first point is not at time 0, the motion begins at `start`: q, or q and
-    qd, or q, qd and qdd as they are now, in the order of `joint_names`; else start is not used.
-    After the last point the motion rests, also if that point has a velocity.
-    points: `TrajectoryPoint`s or messages with the same fields.
+    points: `TrajectoryPoint`s or messages with the same fields; names: their joints. Between two
+    points the motion is a line if one of them has positions only, a cubic if both have velocities,
+    a quintic if both have accelerations too, as in ros2_control's joint trajectory controller. If
+    the first point is not at time 0, the motion begins at `start`: the present q, or q and qd, or
+    q, qd and qdd, in the order of `joint_names`; otherwise start is ignored. After the last point
+    the motion rests, even if that point has a velocity.
     """
     given = _distinct(names)
     order = _order(given, given if joint_names is None else _distinct(joint_names))
@@ -68,26 +68,27 @@ def from_points(
 
 
 def _distinct(names: Sequence[str]) -> tuple[str, ...]:
-    twice = sorted({name for name in names if list(names).count(name) > 1})
-    if twice:
-        raise ArgumentError(f"joint names must differ; more than once: {', '.join(twice)}")
+    """Return the joint names; reject repeated ones."""
+    repeated = sorted({name for name in names if list(names).count(name) > 1})
+    if repeated:
+        raise ArgumentError(f"joint names must differ; more than once: {', '.join(repeated)}")
     return tuple(names)
 
 
 def _order(given: tuple[str, ...], wanted: tuple[str, ...]) -> list[int]:
-    """Where each wanted joint stands among the given ones."""
+    """Return the position of each wanted joint among the given ones."""
     missing = [name for name in wanted if name not in given]
     unknown = [name for name in given if name not in wanted]
     if missing or unknown:
         raise ArgumentError(
-            f"the list must name all joints and no others; missing: {', '.join(missing) or '-'}; "
-            f"unknown: {', '.join(unknown) or '-'}"
+            "the trajectory must name all joints and no others; missing: "
+            f"{', '.join(missing) or '-'}; unknown: {', '.join(unknown) or '-'}"
         )
     return [given.index(name) for name in wanted]
 
 
 def _knot(k: int, point: Any, given: tuple[str, ...], order: list[int]) -> tuple[float, Array]:
-    """Time, and (1 to 3, n): position and the derivatives that are known, in the wanted order."""
+    """Return time [s], and position and known derivatives (1 to 3, n) in the wanted order."""
     lists = [getattr(point, field) for field in FIELDS]
     count = next((i for i, values in enumerate(lists) if len(values) == 0), len(lists))
     if count == 0:
@@ -110,28 +111,26 @@ def _knot(k: int, point: Any, given: tuple[str, ...], order: list[int]) -> tuple
 
 
 def _seconds(time: Any) -> float:
-    """Seconds, also from a duration message."""
+    """Return seconds, also from a duration message."""
     return float(time.sec) + 1e-9 * time.nanosec if hasattr(time, "nanosec") else float(time)
-
-
-def _checked(what: str, values: Array, names: Sequence[str]) -> Array:
-    if values.shape != (len(names),):
-        raise ArgumentError(f"{what} must be {len(names)} numbers, got shape {values.shape}")
-    if not np.isfinite(values).all():
-        j = int(np.flatnonzero(~np.isfinite(values))[0])
-        raise ArgumentError(f"{what} must be finite; joint '{names[j]}' has {values[j]}")
-    return values
 
 
 def _start(start: Sequence[npt.ArrayLike] | None, first: float, names: list[str]) -> Array:
     if start is None:
         raise ArgumentError(
-            f"the first point is at {first:g} s: give `start`, the positions (and velocities) now"
+            f"the first point is at {first:g} s: give `start`, the present positions (and "
+            "velocities)"
         )
     known = [np.asarray(x, dtype=np.float64) for x in start[: len(FIELDS)]]
     if not known:
         raise ArgumentError("start must hold the positions at least")
-    return np.array([_checked("start", x, names) for x in known])
+    for values in known:
+        if values.shape != (len(names),):
+            raise ArgumentError(f"start must be {len(names)} numbers, got shape {values.shape}")
+        if not np.isfinite(values).all():
+            j = int(np.flatnonzero(~np.isfinite(values))[0])
+            raise ArgumentError(f"start must be finite; joint '{names[j]}' has {values[j]}")
+    return np.array(known)
 
 
 def _check_times(times: Array) -> None:
@@ -141,7 +140,7 @@ def _check_times(times: Array) -> None:
     if not (steps > 0.0).all():
         k = int(np.flatnonzero(~(steps > 0.0))[0])
         raise ArgumentError(
-            f"times must rise from point to point [s]; {times[k]:g} s is followed by "
+            f"times must increase from point to point [s]; {times[k]:g} s is followed by "
             f"{times[k + 1]:g} s"
         )
     if times.size < 2:
@@ -149,7 +148,7 @@ def _check_times(times: Array) -> None:
 
 
 def _pieces(times: Array, knots: list[Array]) -> Array:
-    """(P, n, 6): coefficients by as many derivatives as both ends of a piece have."""
+    """Return coefficients (P, n, 6) from the derivatives that both ends of a piece have."""
     known = np.array([len(knot) for knot in knots])
     shared = np.minimum(known[:-1], known[1:])
     values = np.zeros((len(knots), len(FIELDS), knots[0].shape[1]))

@@ -8,11 +8,16 @@ from hypothesis import strategies as st
 import robodyn_ros as rd
 from robodyn_ros.dynamics.motion import Motion
 from robodyn_ros.errors import ArgumentError
-from robodyn_ros.trajectory.joint_move import JointMove, joint_move
-from robodyn_ros.trajectory.profiles import NAMES, RAMPED, fastest_profile
+from robodyn_ros.trajectory.joint_move import (
+    PROFILES,
+    TRAPEZOIDS,
+    JointMove,
+    fastest_profile,
+    joint_move,
+)
 from robodyn_ros.trajectory.trajectory import MotionLimits
 
-BOUNDED = [name for name in NAMES if name != "linear"]  # its acceleration has no bound
+BOUNDED = [name for name in PROFILES if name != "linear"]  # its acceleration has no bound
 WITH_JERK = ["quintic", "septic", "smooth_trapezoid"]
 
 way = st.one_of(st.just(0.0), st.floats(1e-6, 10.0), st.floats(-10.0, -1e-6))
@@ -42,7 +47,7 @@ def test_limits_hold_and_one_is_touched(profile, case):
     D, kv, ka = case
     move = joint_move(np.zeros(D.size), D, profile=profile, qd_max=kv, qdd_max=ka)
     assert use(move, kv, ka) == pytest.approx(1.0, abs=1e-9)
-    if profile in RAMPED:
+    if profile in TRAPEZOIDS:
         assert move.duration >= 2.0 * move.tau * (1 - 1e-12)
         assert move.breaks[-1] - move.breaks[-2] == pytest.approx(move.tau)
     np.testing.assert_allclose(move.at(move.duration).q, D, atol=1e-12)
@@ -113,7 +118,7 @@ def test_8_24_to_8_33_two_joints(seed):
     np.testing.assert_allclose(move.peaks(2).max(axis=0)[0], upsilon_1 * ka[0], rtol=1e-12)
 
 
-@pytest.mark.parametrize("profile", RAMPED)
+@pytest.mark.parametrize("profile", TRAPEZOIDS)
 def test_no_other_homothetic_trapezoid_is_faster(profile):
     """Brute force over (tau, T): peaks are D / (T - tau) and c D / (tau (T - tau))."""
     c = 1.5 if profile == "smooth_trapezoid" else 1.0
@@ -146,7 +151,7 @@ def test_8_14_a_shorter_duration_breaks_a_limit_and_is_refused_by_joint(
     assert again.duration == least.duration
 
 
-@pytest.mark.parametrize("profile", NAMES)
+@pytest.mark.parametrize("profile", PROFILES)
 def test_a_longer_duration_slows_the_same_motion_down(profile):
     limits = {"qd_max": 1.0} if profile == "linear" else {"qd_max": 1.0, "qdd_max": 2.0}
     q0, q1 = np.array([[0.1, 0.2], [1.4, -0.3]])
@@ -159,7 +164,7 @@ def test_a_longer_duration_slows_the_same_motion_down(profile):
         )
 
 
-@pytest.mark.parametrize("profile", NAMES)
+@pytest.mark.parametrize("profile", PROFILES)
 def test_8_23_joint_velocities_are_in_proportion_at_all_times(profile):
     random = np.random.default_rng(3)
     q0, q1 = random.normal(size=(2, 7))
@@ -292,13 +297,13 @@ def test_an_end_outside_the_models_limits_is_refused_by_joint_value_and_limit():
     joint_move(np.where(np.arange(7) == 3, 2.2, 0.0), end, model=model)  # … or stay there
     with pytest.raises(ArgumentError, match="outside its limits"):
         joint_move(end, np.where(np.arange(7) == 3, 2.3, 0.0), model=model)
-    joint_move(np.zeros(7), end, qd_max=1.0)  # without a model nobody knows
+    joint_move(np.zeros(7), end, qd_max=1.0)  # without a model there is no limit
 
 
 def test_no_way_at_all_needs_a_duration_and_then_stays():
     with pytest.raises(ArgumentError, match="give a duration"):
         joint_move([1.0, 2.0], [1.0, 2.0], qd_max=1.0, qdd_max=1.0)
-    for profile in NAMES:
+    for profile in PROFILES:
         stay = joint_move([1.0, 2.0], [1.0, 2.0], profile=profile, duration=0.5, qd_max=1.0)
         _, motion = stay.sample(0.1)
         np.testing.assert_array_equal(motion.q, np.tile([1.0, 2.0], (6, 1)))

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from robodyn_ros.errors import ArgumentError
-from robodyn_ros.trajectory.joint_move import JointMove
-from robodyn_ros.trajectory.profiles import (
-    NAMES,
-    POLYNOMIAL,
+from robodyn_ros.trajectory.joint_move import (
+    POLYNOMIALS,
+    PROFILES,
+    JointMove,
     fastest_profile,
     smooth_trapezoid,
     trapezoid,
@@ -20,7 +20,7 @@ T = 1.7  # [s]
 D = np.array([1.3, -0.4, 0.0])
 Q0 = np.array([0.2, -1.0, 0.5])
 SHARES = (0.05, 0.2, 1 / 3, 0.49, 0.5)
-SHAPES = [*POLYNOMIAL.values(), *(f(s) for f in (trapezoid, smooth_trapezoid) for s in SHARES)]
+SHAPES = [*POLYNOMIALS.values(), *(f(s) for f in (trapezoid, smooth_trapezoid) for s in SHARES)]
 
 
 def move(r, duration=T):
@@ -78,18 +78,18 @@ def test_position_is_continuous_and_so_is_each_derivative_that_the_profile_promi
 
 
 def test_8_4_linear():
-    along(POLYNOMIAL["linear"], lambda t: t / T)
-    assert largest(POLYNOMIAL["linear"], 1)[0] == pytest.approx(abs(D[0]) / T)
+    along(POLYNOMIALS["linear"], lambda t: t / T)
+    assert largest(POLYNOMIALS["linear"], 1)[0] == pytest.approx(abs(D[0]) / T)
 
 
 def test_8_5_8_6_8_7_cubic():
-    along(POLYNOMIAL["cubic"], lambda t: 3 * (t / T) ** 2 - 2 * (t / T) ** 3)
-    c = move(POLYNOMIAL["cubic"]).coefficients[0].T  # a_0 … a_3 of (8.5)
+    along(POLYNOMIALS["cubic"], lambda t: 3 * (t / T) ** 2 - 2 * (t / T) ** 3)
+    c = move(POLYNOMIALS["cubic"]).coefficients[0].T  # a_0 … a_3 of (8.5)
     np.testing.assert_allclose(c, [Q0, 0 * D, 3 * D / T**2, -2 * D / T**3], atol=1e-15)
 
 
 def test_8_8_8_9_peaks_of_the_cubic():
-    r = POLYNOMIAL["cubic"]
+    r = POLYNOMIALS["cubic"]
     np.testing.assert_allclose(largest(r, 1), 3 * abs(D) / (2 * T), rtol=1e-9)
     np.testing.assert_allclose(largest(r, 2), 6 * abs(D) / T**2, rtol=1e-4)
     assert abs(move(r).at(T / 2).qd[0]) == pytest.approx(1.5 * D[0] / T)
@@ -97,21 +97,21 @@ def test_8_8_8_9_peaks_of_the_cubic():
 
 
 def test_8_10_8_11_quintic():
-    r = POLYNOMIAL["quintic"]
+    r = POLYNOMIALS["quintic"]
     along(r, lambda t: 10 * (t / T) ** 3 - 15 * (t / T) ** 4 + 6 * (t / T) ** 5)
     for t, q in ((0.0, Q0), (T, Q0 + D)):
         np.testing.assert_allclose(move(r).at(t)[:3], [q, 0 * D, 0 * D], atol=1e-12)
 
 
 def test_8_12_8_13_peaks_of_the_quintic():
-    r = POLYNOMIAL["quintic"]
+    r = POLYNOMIALS["quintic"]
     np.testing.assert_allclose(largest(r, 1), 15 * abs(D) / (8 * T), rtol=1e-9)
     np.testing.assert_allclose(largest(r, 2), 10 * abs(D) / (math.sqrt(3) * T**2), rtol=1e-9)
     np.testing.assert_allclose(largest(r, 3), 60 * abs(D) / T**3, rtol=1e-4)
 
 
 def test_septic_has_no_jerk_at_its_ends_and_known_peaks():
-    r = POLYNOMIAL["septic"]
+    r = POLYNOMIALS["septic"]
     along(
         r,
         lambda t: 35 * (t / T) ** 4 - 84 * (t / T) ** 5 + 70 * (t / T) ** 6 - 20 * (t / T) ** 7,
@@ -124,13 +124,13 @@ def test_septic_has_no_jerk_at_its_ends_and_known_peaks():
 
 
 def test_8_15_bang_bang():
-    r = POLYNOMIAL["bang_bang"]
+    r = POLYNOMIALS["bang_bang"]
     along(r, lambda t: 2 * (t / T) ** 2, 0.0, T / 2)
     along(r, lambda t: -1 + 4 * (t / T) - 2 * (t / T) ** 2, T / 2, T)
 
 
 def test_8_16_8_17_peaks_of_bang_bang():
-    r = POLYNOMIAL["bang_bang"]
+    r = POLYNOMIALS["bang_bang"]
     np.testing.assert_allclose(largest(r, 1), 2 * abs(D) / T, rtol=1e-5)
     np.testing.assert_allclose(largest(r, 2), 4 * abs(D) / T**2, rtol=1e-12)
 
@@ -212,7 +212,7 @@ def test_table_8_1_minimum_times(name):
         "bang_bang": np.maximum(2 * way / kv, 2 * np.sqrt(way / ka)),
     }
     limits = MotionLimits.of(3, kv, None if name == "linear" else ka)
-    np.testing.assert_allclose(POLYNOMIAL[name].minimum_times(-way, limits), table[name])
+    np.testing.assert_allclose(POLYNOMIALS[name].minimum_times(-way, limits), table[name])
 
 
 def test_a_third_of_the_time_has_the_least_mean_square_of_acceleration():
@@ -235,4 +235,4 @@ def test_refuses_unknown_names_and_limits_that_cannot_hold():
             fastest_profile(name, D, limits).minimum_times(D, limits)
     for name in ("quintic", "septic", "smooth_trapezoid"):
         assert fastest_profile(name, D, limits).minimum_times(D, limits).max() > 0.0
-    assert {r.name for r in SHAPES} == set(NAMES)
+    assert {r.name for r in SHAPES} == set(PROFILES)

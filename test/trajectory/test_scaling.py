@@ -12,15 +12,20 @@ from robodyn_ros.model.assemble import JointRow, assemble
 from robodyn_ros.model.rigid_body import RigidBody
 from robodyn_ros.trajectory.fourier import Fourier
 from robodyn_ros.trajectory.joint_move import joint_move
-from robodyn_ros.trajectory.limit_check import check_limits, limits_of
 from robodyn_ros.trajectory.path import Warped, path_of
 from robodyn_ros.trajectory.piecewise import PiecewisePolynomial
-from robodyn_ros.trajectory.scaling import ScaledTrajectory, fastest, stretched
+from robodyn_ros.trajectory.scaling import (
+    ScaledTrajectory,
+    check_limits,
+    fastest,
+    stretched,
+)
 from robodyn_ros.trajectory.splines import spline
 from robodyn_ros.trajectory.time_law import (
     PathDynamics,
+    check_points,
     fastest_law,
-    places,
+    limits_of,
     steady_duration,
     steady_law,
 )
@@ -132,7 +137,7 @@ def test_the_quintics_are_the_scaled_path_to_1e_9(kind, steady):
     given = spline(points, [0.0, 1.0, 1.8, 3.0])
     path = path_of(Fourier(np.zeros(7), a, b, 0.5, 1.5) if kind == "Fourier" else given)
     limits = limits_of(arm(), None, RATE, None)
-    T = steady_duration(PathDynamics(arm(), path, places(path, 1200)), limits)
+    T = steady_duration(PathDynamics(arm(), path, check_points(path, 1200)), limits)
     law = steady_law(T) if steady else fastest_law(arm(), path, limits, T, 20)
     scaled = ScaledTrajectory(arm(), path, law, limits)
     t = np.linspace(1e-3, 1.0 - 1e-3, 7001) * scaled.duration
@@ -206,7 +211,7 @@ def test_jumps_of_the_jerk_cost_no_time():
     move = joint_move([0.0], [1.0], profile="smooth_trapezoid", qd_max=1.0, qdd_max=3.0)
     path, limits = Warped(move), limits_of(wheel(), None, 100.0, None)
     close(path.breaks, [1 / 3, 2 / 3])
-    steady = steady_duration(PathDynamics(wheel(), path, places(path, 1200)), limits)
+    steady = steady_duration(PathDynamics(wheel(), path, check_points(path, 1200)), limits)
     law = fastest_law(wheel(), path, limits, steady, 30)
     assert law.duration == pytest.approx((32 * INERTIA / 100) ** (1 / 3), 5e-3)
 
@@ -371,10 +376,10 @@ MOVE = joint_move([0.0], [1.0], qd_max=1.0)
     [
         (joint_move([1.0], [1.0], qd_max=1.0, duration=1.0), {}, "does not move"),
         (CORNER, {}, "2 joints, robot 'wheel' has 1"),
-        (MOVE, {"tau_max": 0.0}, "tau_max of joint 'hub' is 0"),
+        (MOVE, {"tau_max": 0.0}, "tau_max of joint 'hub' must be positive, got 0"),
         (MOVE, {"tau_max": [1.0, 2.0]}, "tau_max must be one number or 1"),
-        (MOVE, {"qd_max": np.nan}, "qd_max of joint 'hub' is nan"),
-        (MOVE, {"tau_rate_max": -1.0}, "tau_rate_max of joint 'hub' is -1"),
+        (MOVE, {"qd_max": np.nan}, "qd_max of joint 'hub' must be positive, got nan"),
+        (MOVE, {"tau_rate_max": -1.0}, "tau_rate_max of joint 'hub' must be positive, got -1"),
         (MOVE, {"tau_rate_max": np.inf}, "tau_rate_max must be finite"),
         (MOVE, {"intervals": 3}, "intervals must be"),
     ],

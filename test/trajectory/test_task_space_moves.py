@@ -14,10 +14,9 @@ from robodyn_ros.dynamics.inverse_kinematics import (
     SingularityError,
     Tip,
 )
-from robodyn_ros.trajectory.cartesian_paths import axis_angle, euler_angles, rotations
 from robodyn_ros.trajectory.joint_move import joint_move
 from robodyn_ros.trajectory.task_following import follow
-from robodyn_ros.trajectory.task_space import line, turn
+from robodyn_ros.trajectory.task_space import axis_angle, euler_angles, line, rotations, turn
 
 PROFILES = ("cubic", "quintic", "septic", "bang_bang", "trapezoid", "smooth_trapezoid")
 LIMITS = {"v_max": 0.3, "a_max": 1.0, "w_max": 1.0, "alpha_max": 3.0}
@@ -132,13 +131,13 @@ def test_euler_angles_from_such_a_pose_do_not_turn_needlessly():
     T_end = np.eye(4)
     T_end[:3, :3] = Rotation.from_euler("ZXZ", [0.7, 0.5, -0.7]).as_matrix()
     for T in (T_end, T_end.T):
-        way = line(np.eye(4), T, euler=True, duration=1.0).way
-        np.testing.assert_allclose(way.change, [0.0, 0.5, 0.0], atol=1e-12)
-        way = line(T, np.eye(4), euler=True, duration=1.0).way
-        np.testing.assert_allclose(way.change, [0.0, -0.5, 0.0], atol=1e-12)
+        path = line(np.eye(4), T, euler=True, duration=1.0).path
+        np.testing.assert_allclose(path.change, [0.0, 0.5, 0.0], atol=1e-12)
+        path = line(T, np.eye(4), euler=True, duration=1.0).path
+        np.testing.assert_allclose(path.change, [0.0, -0.5, 0.0], atol=1e-12)
 
 
-@pytest.mark.parametrize("move", list(some_moves()), ids=lambda move: type(move.way).__name__)
+@pytest.mark.parametrize("move", list(some_moves()), ids=lambda move: type(move.path).__name__)
 def test_velocities_and_accelerations_8_57(move):
     """Both are the derivatives of the pose, and the turning ones in the base's axes."""
     T_all, V_all, A_all = move.at(move.duration * np.array([0.08, 0.43, 0.52, 0.9]))
