@@ -45,7 +45,7 @@ from soak_processes import (
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
 
-from robodyn_ros.model.load import load_robot
+from robodyn_ros.model.robots import load_robot
 from robodyn_ros.nodes.demo import DEMO_NODES, NODES
 from robodyn_ros.nodes.runtime import LATCHED, STATE_IN, seconds, spin
 from robodyn_ros.nodes.terminal import looking

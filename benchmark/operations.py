@@ -25,14 +25,13 @@ from robodyn_ros.codegen.quantities import customized
 from robodyn_ros.codegen.robot import Robot, vector
 from robodyn_ros.codegen.sweeps.forward_dynamics import articulated, through_mass_matrix
 from robodyn_ros.codegen.sweeps.newton_euler import handed_down, wrenches
-from robodyn_ros.dynamics.body_columns import block_of_turns
 from robodyn_ros.dynamics.force_rate import _force_rate
 from robodyn_ros.dynamics.forward_dynamics import _articulated_bodies
 from robodyn_ros.dynamics.mass_matrix import _mass_matrix
 from robodyn_ros.dynamics.momentum import _momentum_terms
 from robodyn_ros.dynamics.ne_star import _ne_star_0001
 from robodyn_ros.dynamics.newton_euler import _newton_euler
-from robodyn_ros.dynamics.regressor import _regressor
+from robodyn_ros.dynamics.regressor import _regressor, regressor_workspace
 
 console = Console()
 PI_2 = math.pi / 2.0
@@ -196,7 +195,7 @@ def generic() -> list[Figure]:
         counts = {}
         for n in SIZES:
             model = general_arm(n)
-            block = block_of_turns(model, True) if name == "regressor" else model.block
+            block = regressor_workspace(model) if name == "regressor" else model.packed
             states = list(np.random.default_rng(n).normal(size=(inputs, n)))
             found = count(kernel, block, states, sizes(n))
             counts[n] = found["multiplications"], found["additions"]

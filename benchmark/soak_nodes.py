@@ -24,7 +24,7 @@ from sensor_msgs.msg import JointState
 from soak_witness import Witness
 from std_msgs.msg import Float64MultiArray, String
 
-from robodyn_ros.model.load import load_robot
+from robodyn_ros.model.robots import load_robot
 from robodyn_ros.nodes.composed import connect
 from robodyn_ros.nodes.controller_node import ControllerNode
 from robodyn_ros.nodes.demo_node import DemoNode

@@ -28,7 +28,7 @@ _HOME = {
     "model.urdf": ["load_urdf"],
     "model.urdf_writer": ["to_urdf"],
     "model.dh": ["from_dh", "DHRow"],
-    "model.load": ["load_robot"],
+    "model.robots": ["load_robot"],
     "dynamics.newton_euler": [
         "inverse_dynamics",
         "gravity_torque",
@@ -42,11 +42,15 @@ _HOME = {
     "dynamics.momentum": ["momentum_terms", "momentum_terms_by_sweeps"],
     "dynamics.mass_matrix": ["mass_matrix"],
     "dynamics.forward_dynamics": ["forward_dynamics"],
-    "dynamics.external": ["external_torque"],
     "dynamics.force_rate": ["force_rate"],
     "dynamics.friction": ["friction_torque", "friction_rate"],
     "dynamics.energy": ["kinetic_energy", "potential_energy"],
-    "dynamics.kinematics": ["forward_kinematics", "jacobian", "jacobian_rate_product"],
+    "dynamics.kinematics": [
+        "external_torque",
+        "forward_kinematics",
+        "jacobian",
+        "jacobian_rate_product",
+    ],
     "dynamics.warmup": ["warmup"],
     "dynamics.motion": ["Motion"],
     "dynamics.inverse_kinematics": [
@@ -62,8 +66,12 @@ _HOME = {
         "rotor_columns",
         "slotine_li_regressor",
     ],
-    "dynamics.momentum_regressor": ["momentum_regressor"],
-    "dynamics.filtered_regressor": ["filtered_regressor", "filtered_rotor_columns", "low_pass"],
+    "dynamics.momentum_regressor": [
+        "filtered_regressor",
+        "filtered_rotor_columns",
+        "low_pass",
+        "momentum_regressor",
+    ],
     "dynamics.base_parameters": ["BaseParameters", "base_parameters"],
     "dynamics.lu_meng": ["link_regressor", "lu_meng_parameters", "lu_meng_regressor"],
     "trajectory.trajectory": ["Trajectory"],
@@ -190,10 +198,6 @@ if TYPE_CHECKING:  # the same for type checkers; a test keeps both lists alike
     from .dynamics.coriolis import equations_of_motion as equations_of_motion
     from .dynamics.energy import kinetic_energy as kinetic_energy
     from .dynamics.energy import potential_energy as potential_energy
-    from .dynamics.external import external_torque as external_torque
-    from .dynamics.filtered_regressor import filtered_regressor as filtered_regressor
-    from .dynamics.filtered_regressor import filtered_rotor_columns as filtered_rotor_columns
-    from .dynamics.filtered_regressor import low_pass as low_pass
     from .dynamics.force_rate import force_rate as force_rate
     from .dynamics.forward_dynamics import forward_dynamics as forward_dynamics
     from .dynamics.friction import friction_rate as friction_rate
@@ -203,6 +207,7 @@ if TYPE_CHECKING:  # the same for type checkers; a test keeps both lists alike
     from .dynamics.inverse_kinematics import OutOfReachError as OutOfReachError
     from .dynamics.inverse_kinematics import SingularityError as SingularityError
     from .dynamics.inverse_kinematics import inverse_kinematics as inverse_kinematics
+    from .dynamics.kinematics import external_torque as external_torque
     from .dynamics.kinematics import forward_kinematics as forward_kinematics
     from .dynamics.kinematics import jacobian as jacobian
     from .dynamics.kinematics import jacobian_rate_product as jacobian_rate_product
@@ -212,6 +217,9 @@ if TYPE_CHECKING:  # the same for type checkers; a test keeps both lists alike
     from .dynamics.mass_matrix import mass_matrix as mass_matrix
     from .dynamics.momentum import momentum_terms as momentum_terms
     from .dynamics.momentum import momentum_terms_by_sweeps as momentum_terms_by_sweeps
+    from .dynamics.momentum_regressor import filtered_regressor as filtered_regressor
+    from .dynamics.momentum_regressor import filtered_rotor_columns as filtered_rotor_columns
+    from .dynamics.momentum_regressor import low_pass as low_pass
     from .dynamics.momentum_regressor import momentum_regressor as momentum_regressor
     from .dynamics.motion import Motion as Motion
     from .dynamics.ne_star import coriolis_matrix_by_columns as coriolis_matrix_by_columns
@@ -248,10 +256,10 @@ if TYPE_CHECKING:  # the same for type checkers; a test keeps both lists alike
     from .model import robots as robots
     from .model.dh import DHRow as DHRow
     from .model.dh import from_dh as from_dh
-    from .model.load import load_robot as load_robot
     from .model.robot import Frame as Frame
     from .model.robot import Payload as Payload
     from .model.robot import RobotModel as RobotModel
+    from .model.robots import load_robot as load_robot
     from .model.urdf import load_urdf as load_urdf
     from .model.urdf_writer import to_urdf as to_urdf
     from .resources import share_path as share_path

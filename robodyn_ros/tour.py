@@ -13,12 +13,10 @@ from rich.table import Table
 
 import robodyn_ros as rd
 
-from .model import table
-
 
 def walk(model: rd.RobotModel, console: Console) -> None:
     """Print the robot, then a table of quantities, identities and times."""
-    console.print(table.text(model), highlight=False, markup=False)
+    console.print(str(model), highlight=False, markup=False)
     with console.status("compiling, or loading what was compiled before …"):
         rd.warmup(model)
     random = np.random.default_rng(1)

@@ -23,8 +23,7 @@ from ..dynamics.cpython_binding import bind
 from ..dynamics.force_rate import _force_rate
 from ..dynamics.forward_dynamics import _articulated_bodies, _through_mass_matrix
 from ..dynamics.mass_matrix import _mass_matrix
-from ..dynamics.momentum import _momentum_terms
-from ..dynamics.momentum_batch import _momentum_terms_in_lanes
+from ..dynamics.momentum import _momentum_terms, _momentum_terms_batch
 from ..dynamics.ne_star import _ne_star
 from ..dynamics.newton_euler import _gravity, _newton_euler
 from ..errors import ResourceError
@@ -42,7 +41,7 @@ BATCHES: dict[tuple[Any, tuple[Any, ...]], str] = {
     (_gravity, ()): "gravity_torque",
     (_ne_star, (1,)): "ne_star",
     (_momentum_terms, ()): "momentum_terms",
-    (_momentum_terms_in_lanes, ()): "momentum_terms",
+    (_momentum_terms_batch, ()): "momentum_terms",
     (_force_rate, ()): "force_rate",
     (_mass_matrix, ()): "mass_matrix",
     (_articulated_bodies, ()): "forward_dynamics",

@@ -65,7 +65,7 @@ def parameters_of(model: RobotModel) -> Array:
 
 def _joint(model: RobotModel, i: int) -> Placement:
     """The frame whose z is the axis of body i, seen from that of its parent, at position 0."""
-    row = model.block[int(at.HEADER) + int(at.ROW) * (i + 1) :]
+    row = model.packed[int(at.HEADER) + int(at.ROW) * (i + 1) :]
     E = row[int(at.ROTATION) : int(at.ROTATION) + 9].reshape(3, 3)
     return snapped(E), row[int(at.PLACE) : int(at.PLACE) + 3]
 

@@ -14,8 +14,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from ..errors import ArgumentError, ResourceError
-from ..model.load import load_robot
 from ..model.robot import RobotModel
+from ..model.robots import load_robot
 
 app = typer.Typer(
     help="Rigid-body dynamics and collision detection for robot arms.",

@@ -11,8 +11,7 @@ import typer
 from rich.markup import escape
 
 from ..errors import ArgumentError, ResourceError
-from ..model import table
-from ..model.load import load_robot
+from ..model.robots import load_robot
 from .common import (
     JsonOption,
     LockOption,
@@ -42,9 +41,9 @@ def info(
     """Show a robot: joints, limits, masses, and the gravity torque when it is stretched out."""
     model = load_robot(robot, root, tip, parse_lock(lock or []), strict)
     from ..dynamics.newton_euler import gravity_torque
-    from ..dynamics.posture import stretched_out
+    from ..dynamics.posture import heaviest_posture
 
-    q = stretched_out(model)
+    q = heaviest_posture(model)
     torque = gravity_torque(model, q)
     if as_json:
         facts = {
@@ -61,7 +60,7 @@ def info(
             facts[key] = [x if np.isfinite(x) else None for x in values.tolist()]
         print_json(facts)
         return
-    print(table.text(model))
+    print(model)
     torques = new_table(
         "gravity torque, stretched out", ("joint",), ("q", "torque", "share of the effort limit")
     )

@@ -27,8 +27,7 @@ import numpy.typing as npt
 
 from ..dynamics.regressor import friction_columns, rotor_columns
 from ..errors import ArgumentError
-from ..model.inertial import bodies_of, parameters_of, pseudo_inertia
-from ..model.rigid_body import as_vector
+from ..model.rigid_body import as_vector, bodies_of, parameters_of, pseudo_inertia
 from ..model.robot import RobotModel
 from .physical_consistency import PossibleBodies, nearest_load
 

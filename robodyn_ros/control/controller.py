@@ -12,6 +12,7 @@ import numpy.typing as npt
 from ..dynamics.dispatch import per_joint, states_of
 from ..dynamics.motion import Motion
 from ..errors import ArgumentError
+from ..model.packed_model import aligned_copy
 from ..model.robot import RobotModel
 from .limits import Limiter, TorqueLimits
 
@@ -65,6 +66,7 @@ class Controller(ABC):
         self.period = float(period)
         self.compensation = compensation
         self._limiter = Limiter(model, limits)
+        self._packed = aligned_copy(model.packed)  # with the work space of the law's kernel
         self._wanted = np.zeros(model.n)
         self._taking_over = False  # the next torque is the first after one that `reset` was told
 

@@ -28,8 +28,7 @@ import numpy.typing as npt
 from ..dynamics.compile import kernel
 from ..dynamics.friction import _friction
 from ..errors import ArgumentError
-from ..model import packed_model as at
-from ..model.packed_model import U
+from ..model.packed_model import U, pack_friction
 from ..model.robot import RobotModel
 from .controller import Array, gains_of, part, sample
 
@@ -58,8 +57,7 @@ class FrictionFeedForward:
         if not 0.0 < width < math.inf:
             raise ArgumentError(f"width must be positive and finite, got {width!r}")
         self.model, self.velocity, self.width = model, velocity, float(width)
-        self._block = model.friction_block.copy()
-        self._block[int(at.FRICTION_WIDTH)] = width
+        self._block = pack_friction(model, width)
         self._tau = np.zeros(model.n)
 
     def add(self, state: Any, reference: Any, given: Array, wanted: Array, dt: float) -> None:

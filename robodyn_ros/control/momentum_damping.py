@@ -113,7 +113,7 @@ class YieldingController(Controller):
 
     def _law(self, state: Any, reference: Any, dt: float) -> int:
         return _yield(
-            self.model.block,
+            self._packed,
             self._own,
             self.damping,
             state.q,

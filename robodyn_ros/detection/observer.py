@@ -28,7 +28,7 @@ from ..dynamics.friction import friction_law, friction_torque, sharp_sign
 from ..dynamics.momentum import _momentum_terms, momentum_terms
 from ..errors import ArgumentError
 from ..model import packed_model as at
-from ..model.packed_model import U, aligned_copy
+from ..model.packed_model import U, aligned_copy, pack_friction
 from ..model.robot import RobotModel
 
 Array = npt.NDArray[np.float64]
@@ -114,14 +114,13 @@ class MomentumObserver:
         self.model = model
         self.gain = gains_of(model, gain)
         self.longest_step = 1.0 / float(self.gain.max())  # [s]: K dt of 1
-        room = np.concatenate([model.block, np.zeros(int(SWITCHES) + 11 * n)])
-        self._block = aligned_copy(room)
-        self._own = self._block[model.block.size :]
+        self._block = aligned_copy(model.packed, np.zeros(int(SWITCHES) + 11 * n))
+        self._own = self._block[model.packed.size :]
         self._own[int(GRAVITY_FREE)], self._own[int(FRICTION)] = gravity_free, friction
         self._own[int(WIDTH)] = friction_width
         self._vectors = self._own[int(SWITCHES) :].reshape(11, n)
         self._vectors[int(GAIN)] = self.gain
-        self._vectors[int(LOSSES) :] = model.friction_block[2:].reshape(4, n)
+        self._vectors[int(LOSSES) :] = pack_friction(model)[2:].reshape(4, n)
         self._update = bind(self._block, n, _observe, 3, [(n,)])
 
     @property

@@ -1,3 +1,1 @@
-from .quick_numba import import_numba
-
-import_numba()  # before any of the modules here does
+"""Dynamics of a robot: one algorithm per file, compiled kernels beside their public functions."""

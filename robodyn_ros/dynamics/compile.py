@@ -1,4 +1,4 @@
-"""How the kernels are compiled: one set of options, explicit signatures, one cache."""
+"""Compiler options of the kernels: one set of options, explicit signatures, one cache."""
 
 import hashlib
 from pathlib import Path
@@ -8,8 +8,8 @@ from numba import njit
 from ..model import packed_model as at
 from ..model.packed_model import U
 
-# The one way everything here is compiled. 'contract' lets the compiler fuse a*b + c and changes
-# nothing else: NaN and infinity keep their meaning, so that bad data stays visible.
+# 'contract' lets the compiler fuse a*b + c and changes nothing else: NaN and infinity keep their
+# meaning, so that bad data stays visible.
 OPTIONS = {"fastmath": {"contract"}, "error_model": "numpy"}
 COMPILE = {"cache": True, **OPTIONS}
 
@@ -17,10 +17,10 @@ inline = njit(forceinline=True, **OPTIONS)
 
 
 def _edition() -> str:
-    """A digest of all that kernels include.
+    """Return a digest of all sources that kernels include.
 
-    The compiler's cache on disk asks only whether a kernel's own file has changed. With this in
-    the kernel's name, it is compiled anew whenever anything below it has.
+    The compiler's cache on disk only compares a kernel's own file. With the digest in its name, a
+    kernel is also compiled anew when an included source changes.
     """
     sources = [Path(at.__file__), *sorted(Path(__file__).parent.glob("*.py"))]
     return hashlib.sha1(b"".join(path.read_bytes() for path in sources)).hexdigest()[:12]
@@ -30,7 +30,7 @@ EDITION = _edition()
 
 
 def kernel(signature):
-    """Compile for exactly this signature: nothing is compiled later, wrong types raise."""
+    """Return a decorator that compiles for exactly this signature; other types raise."""
 
     def compile_for(function):
         function.__qualname__ = f"{function.__name__}_{EDITION}"
@@ -44,13 +44,13 @@ U1, U2, U3, U4, U5, U6, U7, U8 = (U(i) for i in range(1, 9))
 
 @inline
 def index(x):
-    """A whole number kept among the floats of a block, as an array index."""
+    """Return a whole number that is stored as a float, as an array index."""
     return U(int(x))
 
 
 @inline
 def samples(n, size):
-    """How many states of n joints an array of that size holds; 0 if it does not come out even."""
+    """Return the number of states of n joints in an array of that size; 0 if it is uneven."""
     if size == n:
         return U1
     count = size // n

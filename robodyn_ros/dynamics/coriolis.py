@@ -1,4 +1,4 @@
-"""C*(q, qd) whole, with M and g, in one sweep over composite bodies.
+"""The whole matrix C*(q, qd), with M and g, in one sweep over composite bodies.
 
 NE* gives C* column by column in N sweeps. Written for a single body, both valid variants move its
 centre of mass alike and differ only in the torque about it. With S_j = (z_j at its place) the
@@ -22,10 +22,9 @@ from ..errors import ArgumentError
 from ..model import packed_model as at
 from ..model.packed_model import U
 from ..model.robot import RobotModel
-from .base_axes import axis_of, move_joint, o_, place_base, place_body
 from .compile import U1, index, inline, kernel, samples
-from .dispatch import Array, ArrayLike, bind_to, evaluate
-from .joints import row_of, set_positions
+from .dispatch import Array, ArrayLike, bind_to, evaluate, workspace
+from .joints import axis_of, move_joint, o_, place_base, place_body, row_of, set_positions
 from .mass_matrix import J_, along_joint, h_, shift_inertia, unit_momentum
 from .ne_star import coriolis_matrix_by_columns
 from .vector import (
@@ -62,7 +61,7 @@ FACTORIZATIONS, CHRISTOFFEL = {"0001": 0, "1110": 1}, 2
 
 @inline
 def _shift_H(P, r):
-    """What H grows by when its reference point moves by -r: (r . P) 1 - P r^T."""
+    """Return the change of H when its reference point moves by -r: (r . P) 1 - P r^T."""
     d = dot(r, P)
     return (
         d - P[0] * r[0],
@@ -79,7 +78,7 @@ def _shift_H(P, r):
 
 @inline
 def _gyroscopic(w, S, factorization):
-    """G: the torque about a centre of mass per unit rate, in one of the three factorizations."""
+    """Return G, the torque about a centre of mass per unit rate, in one of 3 factorizations."""
     x = cross(w, (S[0], S[1], S[2]))
     y = cross(w, (S[1], S[3], S[4]))
     z = cross(w, (S[2], S[4], S[5]))
@@ -156,7 +155,7 @@ def _sweep(block, q, qd, factorization, M, C, g):
             z = axis_of(block, b)
             sigma, nu = load3(block, b + sigma_), load3(block, b + nu_)
 
-            # This joint's unit momentum, its column's wrench, and its row's share of H
+            # Momentum at unit rate of this joint, the wrench of its column, and z^T H for its row
             f1, n1 = unit_momentum(block, b, z, h, J)
             f2 = add(scale(m, nu), cross(sigma, h))
             n2 = add(symvec(J, sigma), cross(h, nu))
@@ -172,14 +171,14 @@ def _sweep(block, q, qd, factorization, M, C, g):
             C[(s + k) * n + k] += along_joint(block, b, z, f2, n2)
             bad += 0.0 * C[(s + k) * n + k]
 
-            # The parent carries this composite too
+            # Add this composite to the parent's
             r = sub(o, load3(block, p + o_))
             accumulate3(block, p + h_, add(h, scale(m, r)))
             accumulate6(block, p + J_, add6(J, shift_inertia(m, h, r)))
             accumulate3(block, p + P_, P)
             accumulate9(block, p + H_, add9(H, _shift_H(P, r)))
 
-            # Pairs with the joints below
+            # Project on the joints below
             while p != base:
                 o_p = load3(block, p + o_)
                 r = sub(o, o_p)
@@ -225,9 +224,10 @@ def equations_of_motion(
     variant: str = "0001",
     threads: int = 1,
 ) -> tuple[Array, Array, Array]:
-    """(M, C*, g) of M(q) qdd + C*(q, qd) qd + g(q) = tau, in one sweep.
+    """Return M (n, n), C* (n, n), g (n,) of M qdd + C* qd + g = tau, in one sweep, SI units.
 
-    `variant` is 0001 or 1110; both make Mdot - 2 C* skew-symmetric, as does the Christoffel one.
+    A batch returns (T, n, n), (T, n, n), (T, n). `variant` is 0001 or 1110, both of which make
+    Mdot - 2 C* skew-symmetric, as does their mean, the Christoffel matrix.
     """
     n = model.n
     shapes = [(n, n), (n, n), (n,)]
@@ -241,11 +241,10 @@ def equations_of_motion(
             return result
     if variant not in FACTORIZATIONS:
         raise ArgumentError(f"variant must be 0001 or 1110 here, got {variant!r}")
-    arguments = {"q": q, "qd": qd}
+    arguments, packed = {"q": q, "qd": qd}, workspace(model)
     constants = (CHRISTOFFEL if christoffel else FACTORIZATIONS[variant],)
-    M, C, g = evaluate(
-        _equations_of_motion_in, model, model.block, arguments, shapes, constants, threads
-    )
+    sweep = _equations_of_motion_in
+    M, C, g = evaluate(sweep, model, packed, arguments, shapes, constants, threads)
     return M, C, g
 
 
@@ -258,10 +257,10 @@ def coriolis_matrix(
     variant: str = "0001",
     threads: int = 1,
 ) -> Array:
-    """C*(q, qd), (n, n): the factorization of NE*, or the Christoffel one, with C qd = c(q, qd).
+    """Return C*(q, qd) (n, n) or (T, n, n) of NE*, or the Christoffel one; C qd = c(q, qd).
 
-    The valid variants come in one sweep, the fourteen others column by column. The Christoffel
-    matrix is the mean of the valid two and has no variants.
+    The two valid variants take one sweep, the fourteen others one sweep per column. The
+    Christoffel matrix is the mean of the valid two and has no variants.
     """
     if variant in FACTORIZATIONS:
         return equations_of_motion(

@@ -5,7 +5,7 @@ arrays, 0.1 µs for each array it fills, and as much for each that is returned. 
 bound to a model once and becomes a built-in function that looks at the arrays itself, makes the
 outputs and runs: 0.2 µs in all.
 
-    terms = bind(model.block, n, _momentum_terms, inputs=2, outputs=[(n,), (n,), (n,)])
+    terms = bind(workspace(model), n, _momentum_terms, inputs=2, outputs=[(n,), (n,), (n,)])
     p, ctqd, g = terms(q, qd)
 
 It takes exactly what it can vouch for: aligned, contiguous float64 arrays of n numbers. For

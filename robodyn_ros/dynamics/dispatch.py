@@ -1,9 +1,9 @@
-"""How the public functions call their kernels: one state at full speed, anything else with care.
+"""Calls of the kernels by the public functions: one state fast, lists and batches with checks.
 
-A kernel takes the model's block, then flat arrays that hold one or many states, then its outputs.
-It returns 0, or 1 if the arrays do not fit or hold a number that is not finite. A public function
-first tries the kernel as bound to its model; None comes back for anything but one good state, and
-only then are the arguments looked at closely: a good call pays almost nothing for being checked.
+A kernel takes the packed model with its work space, then flat arrays of one or many states, then
+its outputs. It returns 0, or 1 if the arrays do not fit or hold a number that is not finite. A
+public function first calls the kernel bound to its model, which returns None for anything but one
+valid state. Only then are the arguments checked in detail, so a valid call is hardly slowed down.
 """
 
 from __future__ import annotations
@@ -37,18 +37,32 @@ def bind_to(
     kernel: Kernel,
     inputs: int,
     shapes: Sequence[tuple[int, ...]],
-    block: Array | None = None,
+    packed: Array | None = None,
 ) -> Callable[..., Any]:
-    """Bind a kernel to a model, or to a block of its own, and remember it under `name`."""
-    model.bound[name] = bind(
-        model.block if block is None else block, model.n, kernel, inputs, shapes
-    )
+    """Bind a kernel to a model's work space, or to `packed`, and keep it in `model.bound`."""
+    packed = workspace(model) if packed is None else packed
+    model.bound[name] = bind(packed, model.n, kernel, inputs, shapes)
     return model.bound[name]
 
 
+def workspace(model: RobotModel, gravity: bool = True) -> Array:
+    """Return the packed model, writable, that all functions bound to it share, made once.
+
+    Bound kernels hold the interpreter's lock while they run, so they may share it.
+    """
+    key = "workspace" if gravity else "workspace without gravity"
+    if key not in model.bound:
+        packed = aligned_copy(model.packed)
+        if not gravity:
+            packed[int(at.GRAVITY) : int(at.GRAVITY) + 3] = 0.0
+        model.bound[key] = packed
+    return model.bound[key]
+
+
 def checked(model: RobotModel, **arguments: Any) -> list[Array]:
-    """All arguments as finite arrays of the same shape, or the error that names the first that is
-    none. One state goes with a batch of others.
+    """Return all arguments as finite arrays of equal shape: (n,), or (T, n) if one is a batch.
+
+    Raises ArgumentError, which names the first argument that is wrong.
     """
     states = {name: states_of(model, name, value) for name, value in arguments.items()}
     for name, array in states.items():
@@ -60,7 +74,7 @@ def checked(model: RobotModel, **arguments: Any) -> list[Array]:
 
 
 def per_joint(model: RobotModel, name: str, value: ArrayLike) -> Array:
-    """(n,): finite numbers from one for all joints or one each."""
+    """Return (n,) finite numbers, from one number for all joints or one per joint."""
     try:
         numbers = np.array(np.broadcast_to(np.asarray(value, dtype=np.float64), (model.n,)))
     except (TypeError, ValueError):
@@ -71,14 +85,14 @@ def per_joint(model: RobotModel, name: str, value: ArrayLike) -> Array:
 
 
 def finite(model: RobotModel, result: Array, **arguments: Any) -> Array:
-    """The result of these arguments, unless they were too large for it."""
+    """Return the result; raise ArgumentError if an argument was too large for it."""
     if not np.isfinite(result).all():
         explain(model, **arguments)
     return result
 
 
 def _common_length(states: dict[str, Array]) -> int:
-    """How many samples the batches among these states have."""
+    """Return the number of samples of the batches among these states; 1 without a batch."""
     counts = {array.shape[0] for array in states.values() if array.ndim == 2}
     if len(counts) > 1:
         given = ", ".join(f"{name} {array.shape}" for name, array in states.items())
@@ -87,7 +101,7 @@ def _common_length(states: dict[str, Array]) -> int:
 
 
 def explain(model: RobotModel, **arguments: Any) -> NoReturn:
-    """Say what is wrong with the arguments of a call that a kernel refused."""
+    """Raise the error that says what is wrong with arguments that a kernel rejected."""
     checked(model, **arguments)
     raise ArgumentError(
         f"the result is not finite: one of {', '.join(arguments)} is too large for robot "
@@ -96,7 +110,7 @@ def explain(model: RobotModel, **arguments: Any) -> NoReturn:
 
 
 def states_of(model: RobotModel, name: str, value: Any) -> Array:
-    """`value` as an (n,) or (T, n) array, or the error that names it."""
+    """Return `value` as an (n,) or (T, n) array; raise ArgumentError, which names it."""
     try:
         array = np.asarray(value)
     except ValueError:  # rows of different lengths
@@ -134,15 +148,15 @@ def _check_finite(model: RobotModel, name: str, array: Array) -> None:
 def evaluate(
     kernel: Kernel,
     model: RobotModel,
-    block: Array,
+    packed: Array,
     arguments: dict[str, Any],
     shapes: Sequence[tuple[int, ...]],
     constants: tuple[Any, ...] = (),
     threads: int = 1,
 ) -> list[Array]:
-    """Run a kernel on lists, integers, strided arrays or batches; one output per shape.
+    """Run a kernel on lists, integers, strided arrays or batches; return one array per shape.
 
-    `shapes` are those of the outputs for a single state; a batch of T gets (T, *shape).
+    `shapes` are those of the outputs for a single state; a batch of T returns (T, *shape).
     """
     if threads < 1:
         raise ArgumentError(f"threads must be at least 1, got {threads}")
@@ -150,13 +164,13 @@ def evaluate(
     batch = any(array.ndim == 2 for array in states.values())
     T = _common_length(states)
     if T > 1:
-        weightless = not block[int(at.GRAVITY) : int(at.GRAVITY) + 3].any()
+        weightless = not packed[int(at.GRAVITY) : int(at.GRAVITY) + 3].any()
         own: dict[Any, Any] = model.bound
-        with suppress(KeyError):  # a customized model has kernels of its own: see codegen
+        with suppress(KeyError):  # kernels of a customized model: see codegen
             kernel = own[kernel, constants, weightless]
     whole = (x if x.ndim == 2 else np.tile(x, (T, 1)) for x in states.values())
     inputs = [for_kernel(x) for x in whole]
-    if len(set(shapes)) == 1:  # from one piece of memory, which comes faster than several
+    if len(set(shapes)) == 1:  # one allocation is faster than several
         outputs = list(np.empty((len(shapes), T, *shapes[0])))
     else:
         outputs = [np.empty((T, *shape)) for shape in shapes]
@@ -166,8 +180,8 @@ def evaluate(
             return 0
         flat_in = [x[rows].reshape(-1) for x in inputs]
         flat_out = [y[rows].reshape(-1) for y in outputs]
-        # A copy, because the block holds the work space and the kernel may run unlocked.
-        return call(aligned_copy(block), *flat_in, *constants, *flat_out)
+        # A work space for each call: the kernel may run without the interpreter's lock.
+        return call(aligned_copy(packed), *flat_in, *constants, *flat_out)
 
     if threads == 1 or threads >= T:
         failed = run(kernel, slice(0, T))
@@ -184,9 +198,9 @@ def evaluate(
 
 @cache
 def without_lock(kernel: Any) -> Kernel:
-    """The same kernel compiled to let other threads run; asked for, because each call pays for it.
+    """Return the same kernel, compiled to release the interpreter's lock, which costs time.
 
-    It gets a name of its own, or the compiler's cache on disk would take one for the other.
+    It gets a name of its own, to be kept apart in the compiler's cache on disk.
     """
     function = kernel.py_func
     code = function.__code__.replace(co_name=function.__name__ + "_without_lock")

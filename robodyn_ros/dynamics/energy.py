@@ -7,9 +7,9 @@ import numpy as np
 from ..model import packed_model as at
 from ..model.packed_model import U
 from ..model.robot import RobotModel
-from .base_axes import R_, o_, place_base, place_bodies
 from .compile import U1, index, kernel, samples
-from .dispatch import Array, ArrayLike, bind_to, checked, evaluate, finite
+from .dispatch import Array, ArrayLike, bind_to, checked, evaluate, finite, workspace
+from .joints import R_, o_, place_base, place_bodies
 from .momentum import momentum_terms
 from .vector import add, dot, load3, load9, matvec, scale
 
@@ -36,21 +36,19 @@ def _potential_energy(block, q, energy):
 
 
 def potential_energy(model: RobotModel, q: ArrayLike) -> Array:
-    """U(q) [J] in the field of gravity, 0 at the base's origin; (T,) for a batch.
-    [Khalil2019] (7.24).
-    """
+    """Return U(q) [J], 0 at the base's origin; a number, or (T,). [Khalil2019] (7.24)."""
     try:
         call = model.bound["potential_energy"]
     except KeyError:
         call = bind_to(model, "potential_energy", _potential_energy, 1, [()])
     energy = call(q)
     if energy is None:
-        energy = evaluate(_potential_energy, model, model.block, {"q": q}, [()])[0]
+        energy = evaluate(_potential_energy, model, workspace(model), {"q": q}, [()])[0]
     return energy[()]
 
 
 def kinetic_energy(model: RobotModel, q: ArrayLike, qd: ArrayLike) -> Array:
-    """T(q, qd) = qd . p / 2 [J], rotors included; (T,) for a batch. [Khalil2019] (7.5)."""
+    """Return T(q, qd) = qd . p / 2 [J], rotors included; a number, or (T,). [Khalil2019] (7.5)."""
     q, qd = checked(model, q=q, qd=qd)
     energy = np.asarray(0.5 * np.sum(momentum_terms(model, q, qd)[0] * qd, axis=-1))
     return finite(model, energy, q=q, qd=qd)[()]

@@ -1,9 +1,9 @@
 """tau and its time derivative in O(N): the algorithm of [GuarinoLoBianco2009].
 
-NE with one derivative more: angular jerk and jerk of the origins forward, force rates and torque
-rates backward. Misprints of the paper are put right: (17) takes the force, not its rate, in its
+NE with one more derivative: angular jerk and jerk of the origins forward, force rates and torque
+rates backward. Misprints of the paper are corrected: (17) takes the force, not its rate, in its
 third term, and (5), (8) take the third derivative of the joint's position. Written about the
-joint origins instead of the centres of mass, which leaves (7), (9) without work to do:
+joint origins instead of the centres of mass, which makes (7), (9) needless:
 
     U = [wd x] + [w x][w x]                       a point's acceleration is a + U r
     V = [wdd x] + 2 [wd x][w x] + [w x] U         its jerk is j + V r
@@ -15,7 +15,7 @@ from ..model import packed_model as at
 from ..model.packed_model import U
 from ..model.robot import RobotModel
 from .compile import U1, index, inline, kernel, samples
-from .dispatch import Array, ArrayLike, bind_to, evaluate
+from .dispatch import Array, ArrayLike, bind_to, evaluate, workspace
 from .friction import friction_rate, friction_torque
 from .joints import joint_frame, row_of, set_positions
 from .vector import (
@@ -48,7 +48,7 @@ U_, V_ = at.WORK + U(42), at.WORK + U(51)
 
 @inline
 def _jerk_matrix(wdd, wd, w, rates):
-    """V = [wdd x] + 2 [wd x][w x] + [w x] U."""
+    """Return V = [wdd x] + 2 [wd x][w x] + [w x] U."""
     x = cross(w, (rates[0], rates[3], rates[6]))
     y = cross(w, (rates[1], rates[4], rates[7]))
     z = cross(w, (rates[2], rates[5], rates[8]))
@@ -114,11 +114,8 @@ def _force_rate(block, q, qd, qdd, qddd, tau, tau_dot):
 
             rates = rate_matrix(wd, w, w)
             jerks = _jerk_matrix(wdd, wd, w, rates)
-            m, mc, J = (
-                block[b + at.MASS],
-                load3(block, b + at.MOMENT),
-                load6(block, b + at.INERTIA),
-            )
+            m, mc = block[b + at.MASS], load3(block, b + at.MOMENT)
+            J = load6(block, b + at.INERTIA)
             f = add(scale(m, a), matvec(rates, mc))  # (10)
             fd = add(scale(m, j), matvec(jerks, mc))  # (12)
             Jw, Jwd = symvec(J, w), symvec(J, wd)
@@ -180,22 +177,22 @@ def force_rate(
     friction: bool = False,
     threads: int = 1,
 ) -> tuple[Array, Array]:
-    """(tau [N m or N], tau_dot [N m/s or N/s]) of a motion with jerk qddd, rotors included.
+    """Return tau [N m or N] and tau_dot [N m/s or N/s], (n,) or (T, n) each, rotors included.
 
-    With `friction`, its torque and the rate of it are added; the step of Coulomb friction at a
-    reversal has no rate and is left out of tau_dot.
+    qddd [1/s^3] is the jerk. `friction` adds the friction torque and its rate; the step of Coulomb
+    friction at a reversal has no rate and is left out of tau_dot.
     """
     name = "force_rate" if gravity else "force_rate without gravity"
-    block = model.block if gravity else model.block_without_gravity
     try:
         call = model.bound[name]
     except KeyError:
-        call = bind_to(model, name, _force_rate, 4, [(model.n,)] * 2, block)
+        packed = workspace(model, gravity)
+        call = bind_to(model, name, _force_rate, 4, [(model.n,)] * 2, packed)
     rates = call(q, qd, qdd, qddd)
     if rates is None:
         arguments = {"q": q, "qd": qd, "qdd": qdd, "qddd": qddd}
-        shapes = [(model.n,), (model.n,)]
-        rates = evaluate(_force_rate, model, block, arguments, shapes, threads=threads)
+        packed, shapes = workspace(model, gravity), [(model.n,)] * 2
+        rates = evaluate(_force_rate, model, packed, arguments, shapes, threads=threads)
     tau, tau_dot = rates
     if friction:
         tau += friction_torque(model, qd)

@@ -1,8 +1,8 @@
 """Direct dynamics: the acceleration that a torque causes.
 
 By articulated bodies in O(N), [Khalil2019] 7.6.2, or through the mass matrix. An articulated body
-is what a joint carries, with the joints beyond free to give way: it answers an acceleration with
-the wrench  (n, f) = (A wd + B a, B^T wd + D a) + bias.  Base's axes, about the joint's origin.
+is all that a joint carries, with the joints beyond it free to move: an acceleration takes the
+wrench  (n, f) = (A wd + B a, B^T wd + D a) + bias.  Base's axes, about the joint's origin.
 """
 
 from __future__ import annotations
@@ -15,12 +15,11 @@ from ..errors import ArgumentError
 from ..model import packed_model as at
 from ..model.packed_model import U
 from ..model.robot import RobotModel
-from .base_axes import R_, WORLD_END, o_, place_base, place_body
 from .compile import U1, index, inline, kernel, samples
-from .dispatch import Array, ArrayLike, bind_to, evaluate, states_of
-from .external import external_torque
+from .dispatch import Array, ArrayLike, bind_to, evaluate, states_of, workspace
 from .friction import friction_torque
-from .joints import row_of, set_positions
+from .joints import R_, WORLD_END, o_, place_base, place_body, row_of, set_positions
+from .kinematics import external_torque
 from .mass_matrix import _mass_matrix
 from .newton_euler import _newton_euler
 from .vector import (
@@ -52,12 +51,12 @@ gw_, ga_ = (WORLD_END + U(k) for k in (9, 12))  # gamma of (7.68): acceleration 
 n_, f_ = (WORLD_END + U(k) for k in (15, 18))  # -beta* of (7.70): the bias wrench
 A_, B_, D_ = (WORLD_END + U(k) for k in (21, 27, 36))  # the articulated inertia, I* of (7.74)
 Un_, Uf_ = (WORLD_END + U(k) for k in (42, 45))  # I* a_j
-H_, u_ = (WORLD_END + U(k) for k in (48, 49))  # H_j of (7.71); the torque left over
+H_, u_ = (WORLD_END + U(k) for k in (48, 49))  # 1 / H_j of (7.71); the torque minus the bias
 
 
 @inline
 def _minus_square(S, a, b):
-    """S - a a^T b for a symmetric S."""
+    """Return S - a a^T b for a symmetric S."""
     return (
         S[0] - a[0] * a[0] * b,
         S[1] - a[0] * a[1] * b,
@@ -70,7 +69,7 @@ def _minus_square(S, a, b):
 
 @inline
 def _minus_product(B, a, c, b):
-    """B - a c^T b."""
+    """Return B - a c^T b."""
     x, y, z = scale(b, a)
     return (
         B[0] - x * c[0],
@@ -86,8 +85,8 @@ def _minus_product(B, a, c, b):
 
 
 @inline
-def _hand_down(block, p, A, B, D, r):
-    """Add to the parent an articulated body whose reference point is at r from the parent's."""
+def _add_to_parent(block, p, A, B, D, r):
+    """Add an articulated body, whose reference point is at r from the parent's, to the parent."""
     # B' = B + [r x] D
     c0 = cross(r, (D[0], D[1], D[2]))
     c1 = cross(r, (D[1], D[3], D[4]))
@@ -197,7 +196,7 @@ def _articulated_bodies(block, q, qd, tau, qdd):
                 r = sub(load3(block, b + o_), load3(block, p + o_))
                 accumulate3(block, p + n_, add(bias_n, cross(r, bias_f)))  # (7.75)
                 accumulate3(block, p + f_, bias_f)
-                _hand_down(block, p, A, B, D, r)  # (7.74)
+                _add_to_parent(block, p, A, B, D, r)  # (7.74)
 
         # iii) forward again: accelerations
         for i in range(bodies):
@@ -221,7 +220,7 @@ def _articulated_bodies(block, q, qd, tau, qdd):
 
 @inline
 def _solve(M, at_matrix, x, at_vector, n):
-    """x <- M^-1 x by Cholesky, in place; M is overwritten by its factor. NaN if it has none."""
+    """Solve x <- M^-1 x in place by Cholesky; M becomes its factor. NaN if it has none."""
     for i in range(n):
         for j in range(i + U1):
             total = M[at_matrix + i * n + j]
@@ -246,7 +245,7 @@ def _solve(M, at_matrix, x, at_vector, n):
 
 @kernel("int64(float64[::1], float64[::1], float64[::1], float64[::1], float64[::1])")
 def _through_mass_matrix(block, q, qd, tau, qdd):
-    """[Khalil2019] 7.6.1: M from its own sweep, the rest from NE without acceleration."""
+    """[Khalil2019] 7.6.1: M from `mass_matrix`, c + g from NE without acceleration."""
     n = index(block[at.COORDINATES])
     if tau.size != q.size or qdd.size != q.size:
         return 1
@@ -275,11 +274,11 @@ def forward_dynamics(
     method: str = "articulated",
     threads: int = 1,
 ) -> Array:
-    """Joint accelerations [rad/s^2 or m/s^2]: M(q)^-1 (tau - c(q, qd) - g(q)).
+    """Return the joint acceleration M^-1 (tau - c - g), (n,) or (T, n) [rad/s^2 or m/s^2].
 
-    `friction_width` smooths the step of friction at rest, as in `friction_torque`.
-    `external` is as in `inverse_dynamics`. `method` is 'articulated' (O(N), the more accurate) or
-    'mass_matrix' (Cholesky), which robots with mimic joints always take.
+    `friction` subtracts the friction torque; `friction_width` smooths its step at rest, as in
+    `friction_torque`. `external` is as in `inverse_dynamics`. `method` is 'articulated' (O(N),
+    more accurate) or 'mass_matrix' (Cholesky), which is always used with mimic joints.
     """
     if method not in ("articulated", "mass_matrix"):
         raise ArgumentError(f"method must be 'articulated' or 'mass_matrix', got {method!r}")
@@ -298,5 +297,5 @@ def forward_dynamics(
     qdd = call(q, qd, tau)
     if qdd is None:
         arguments, shapes = {"q": q, "qd": qd, "tau": tau}, [(model.n,)]
-        qdd = evaluate(sweep, model, model.block, arguments, shapes, threads=threads)[0]
+        qdd = evaluate(sweep, model, workspace(model), arguments, shapes, threads=threads)[0]
     return qdd

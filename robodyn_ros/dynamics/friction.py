@@ -8,24 +8,24 @@ import numpy as np
 
 from ..errors import ArgumentError
 from ..model import packed_model as at
-from ..model.packed_model import U
+from ..model.packed_model import U, pack_friction
 from ..model.robot import RobotModel
 from .compile import U2, U3, index, inline, kernel, samples
 from .dispatch import Array, ArrayLike, bind_to, checked, evaluate, finite
 
 
 @inline
-def friction_law(viscous, coulomb, stiction, fading, v, sign):
-    """Friction torque at speed v; `sign` is that of v, or a smooth stand-in."""
+def friction_law(viscous, coulomb, stiction, stribeck, v, sign):
+    """Return the friction torque at speed v; `sign` is that of v, sharp or smoothed."""
     dry = coulomb
     if stiction != coulomb:
-        dry += (stiction - coulomb) * math.exp(-abs(v) * fading)
+        dry += (stiction - coulomb) * math.exp(-abs(v) * stribeck)
     return viscous * v + sign * dry
 
 
 @inline
 def sharp_sign(v):
-    """-1, 0 or 1: no friction at rest."""
+    """Return -1, 0 or 1, the sign of v."""
     return math.copysign(1.0, v) if v != 0.0 else 0.0
 
 
@@ -49,32 +49,34 @@ def _friction(block, qd, tau):
 
 
 def friction_torque(model: RobotModel, qd: ArrayLike, *, width: float = 0.0) -> Array:
-    """Torque [N m or N] that friction takes from each joint:
-    F_v qd + sign(qd) (F_c + (F_st - F_c) exp(-|qd| B)).
+    """Return the friction torque (n,) or (T, n) [N m or N], which opposes the motion:
 
-    `width` [rad/s or m/s] replaces sign(qd) by tanh(qd / width), which a simulation can step
-    through; 0 keeps the step, with no friction at rest.
+        F_v qd + sign(qd) (F_c + (F_st - F_c) exp(-|qd| B))
+
+    `width` [rad/s or m/s] replaces sign(qd) by tanh(qd / width), which a simulation can integrate;
+    0 keeps the step, with no friction at rest.
     """
-    block, shapes = model.friction_block, [(model.n,)]
+    shapes = [(model.n,)]
     if width == 0.0:
         try:
             call = model.bound["friction_torque"]
         except KeyError:
-            call = bind_to(model, "friction_torque", _friction, 1, shapes, block)
+            packed = pack_friction(model)
+            call = bind_to(model, "friction_torque", _friction, 1, shapes, packed)
         tau = call(qd)
         if tau is not None:
             return tau
     elif not (isinstance(width, (int, float)) and 0.0 < width < math.inf):
         raise ArgumentError(f"width must be finite and not negative, got {width!r}")
-    else:
-        block = block.copy()
-        block[int(at.FRICTION_WIDTH)] = width
-    return evaluate(_friction, model, block, {"qd": qd}, shapes)[0]
+    return evaluate(_friction, model, pack_friction(model, width), {"qd": qd}, shapes)[0]
 
 
 def friction_rate(model: RobotModel, qd: ArrayLike, qdd: ArrayLike) -> Array:
-    """Time derivative of `friction_torque` [N m/s or N/s] away from reversals."""
+    """Return the time derivative of `friction_torque` (n,) or (T, n) [N m/s or N/s].
+
+    The step at a reversal has no rate and is left out.
+    """
     qd, qdd = checked(model, qd=qd, qdd=qdd)
-    fading = model.stribeck * np.exp(-np.abs(qd) * model.stribeck)
-    slope = model.viscous - (model.stiction - model.coulomb) * fading * np.abs(np.sign(qd))
+    decay = model.stribeck * np.exp(-np.abs(qd) * model.stribeck)
+    slope = model.viscous - (model.stiction - model.coulomb) * decay * np.abs(np.sign(qd))
     return finite(model, slope * qdd, qd=qd, qdd=qdd)

@@ -1,16 +1,19 @@
-"""Where the links are and how they move: frames, Jacobians, and Jdot qd."""
+"""Kinematics of the links: poses, Jacobians, Jdot qd, and the joint torque of wrenches."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from ..errors import ArgumentError
 from ..model import packed_model as at
-from ..model.packed_model import U, aligned_copy
+from ..model.packed_model import U, aligned_copy, pack_frame
 from ..model.robot import RobotModel
-from .base_axes import (
+from .compile import U1, U3, index, inline, kernel, samples
+from .dispatch import Array, ArrayLike, bind_to, checked, evaluate, finite
+from .joints import (
     R_,
     WORLD_END,
     axis_of,
@@ -18,11 +21,10 @@ from .base_axes import (
     place_base,
     place_bodies,
     place_body,
+    row_of,
+    set_positions,
     unit_motion,
 )
-from .compile import U1, U3, index, inline, kernel, samples
-from .dispatch import Array, ArrayLike, bind_to, evaluate
-from .joints import row_of, set_positions
 from .vector import ZERO, add, cross, load3, load9, matmul, matvec, scale, store3, sub
 
 ORIGIN = (0.0, 0.0, 0.0)
@@ -33,15 +35,15 @@ w_, wd_, a_ = (WORLD_END + U(k) for k in (0, 3, 6))
 
 @inline
 def link_at(block):
-    """Where the block of a link begins, behind the model's: row of its body, rotation (9) and
-    place (3) on that body, and a point (3) in the link's own frame.
+    """Return the offset of the link's data, behind the packed model: row of its body, rotation (9)
+    and place (3) on that body, and a point (3) in the link's own frame.
     """
     return index(block[at.POSITIONS]) + U3 * index(block[at.PADDED])
 
 
 @inline
 def point_on_link(block):
-    """The base's coordinates of the link's point."""
+    """Return the link's point in the base frame."""
     f = link_at(block)
     b = index(block[f])
     place = add(load3(block, f + U(10)), matvec(load9(block, f + U1), load3(block, f + U(13))))
@@ -98,7 +100,7 @@ def _jacobian(block, q, J):
 
 @kernel("int64(float64[::1], float64[::1], float64[::1], float64[::1])")
 def _acceleration_bias(block, q, qd, out):
-    """The acceleration that is there when no joint accelerates."""
+    """The acceleration of the link's point while qdd = 0."""
     bodies, n = index(block[at.BODIES]), index(block[at.COORDINATES])
     T = samples(n, U(q.size))
     if T == 0 or qd.size != q.size or out.size != T * U(6):
@@ -138,9 +140,10 @@ def _acceleration_bias(block, q, qd, out):
 
 
 def forward_kinematics(model: RobotModel, q: ArrayLike, link: str | None = None) -> Array:
-    """Pose of a link in the base frame, (4, 4); of all moving links, (N, 4, 4), without `link`.
+    """Return the pose of a link in the base frame (4, 4) [m], or of all moving links (N, 4, 4).
 
-    Any link of the description will do, also one on a fixed joint; batches get a leading T.
+    `link` may be any link of the description, also one on a fixed joint. A batch of T states
+    returns (T, 4, 4) or (T, N, 4, 4).
     """
     if link is None:
         return np.stack([forward_kinematics(model, q, name) for name in model.link_names], axis=-3)
@@ -148,10 +151,10 @@ def forward_kinematics(model: RobotModel, q: ArrayLike, link: str | None = None)
 
 
 def jacobian(model: RobotModel, q: ArrayLike, link: str, point: ArrayLike = ORIGIN) -> Array:
-    """(6, n): velocity of a link's point, then the link's angular velocity, per joint rate.
+    """Return J (6, n), or (T, 6, n): velocity of a link's point, then angular velocity, per qd.
 
-    `point` is in the link's frame; the result is in the base's axes, so that J^T turns a wrench
-    (force, torque) at that point into joint torques.
+    `point` (3,) [m] is in the link's frame; J is in the base's axes, so that J^T W is the joint
+    torque of a wrench W (force, torque) at that point.
     """
     return _on_link(_jacobian, model, link, point, (6, model.n), q=q)
 
@@ -163,8 +166,34 @@ def jacobian_rate_product(
     link: str,
     point: ArrayLike = ORIGIN,
 ) -> Array:
-    """Jdot(q, qd) qd, (6,): the point's and the link's acceleration while no joint accelerates."""
+    """Return Jdot(q, qd) qd (6,), or (T, 6): the link's acceleration while qdd = 0.
+
+    Linear [m/s^2] of the point, then angular [rad/s^2], in the base's axes.
+    """
     return _on_link(_acceleration_bias, model, link, point, (6,), q=q, qd=qd)
+
+
+def external_torque(model: RobotModel, q: ArrayLike, wrenches: Mapping[str, ArrayLike]) -> Array:
+    """Return the joint torque (n,) or (T, n) [N m or N] of wrenches on links: the sum of J^T W.
+
+    A wrench (force [N], torque [N m]) acts at its link's origin, in the base's axes: (6,), or
+    (T, 6) with a batch of states. [Khalil2019] 7.3.6.
+    """
+    (q,) = checked(model, q=q)
+    total = np.zeros(q.shape)
+    for link, wrench in wrenches.items():
+        try:
+            W = np.asarray(wrench, dtype=np.float64)
+        except (TypeError, ValueError):
+            W = np.empty(0)
+        fits = W.shape == (6,) or (q.ndim == 2 and W.shape == (len(q), 6))
+        if not fits or not np.isfinite(W).all():
+            raise ArgumentError(
+                f"the wrench on '{link}' must be 6 finite numbers (force, torque), for all states "
+                f"or for each, got {wrench!r}"
+            )
+        total = total + np.einsum("...ij,...i->...j", jacobian(model, q, link), W)
+    return finite(model, total, q=q)
 
 
 def _on_link(
@@ -175,18 +204,17 @@ def _on_link(
     shape: tuple[int, ...],
     **states: ArrayLike,
 ) -> Array:
-    """Run a kernel on a point of a link; for the link's origin it is bound once and for all."""
+    """Run a kernel on a point of a link; for the link's origin the kernel is bound once."""
     name = f"{kernel.__name__} of {link}"
     call = model.bound.get(name) if point is ORIGIN else None
     if call is not None:
         result = call(*states.values())
         if result is not None:
             return result
-    model.frame(link)
-    block = aligned_copy(np.concatenate([model.block, model.frame_blocks[link], _point(point)]))
+    packed = aligned_copy(model.packed, pack_frame(model, link), _point(point))
     if point is ORIGIN and call is None:
-        bind_to(model, name, kernel, len(states), [shape], block)
-    return evaluate(kernel, model, block, states, [shape])[0]
+        bind_to(model, name, kernel, len(states), [shape], packed)
+    return evaluate(kernel, model, packed, states, [shape])[0]
 
 
 def _point(point: ArrayLike) -> Array:

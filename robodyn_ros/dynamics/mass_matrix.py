@@ -1,9 +1,9 @@
 """The mass matrix M(q) by composite bodies.
 
-Everything is in the base's axes, so nothing has to be rotated from body to body, and about each
-joint's own origin, so that no digits are lost far from the base. A composite is what a joint
-carries as one rigid body; the momentum it has at unit rate of its joint, seen by the joints
-below, is a column of M.
+Everything is in the base's axes, so nothing is rotated from body to body, and about each joint's
+own origin, so that no digits are lost far from the base. A composite is all that a joint carries,
+as one rigid body. Its momentum at unit rate of its joint, projected on the joints below, is a
+column of M.
 """
 
 from __future__ import annotations
@@ -11,10 +11,9 @@ from __future__ import annotations
 from ..model import packed_model as at
 from ..model.packed_model import U
 from ..model.robot import RobotModel
-from .base_axes import WORLD_END, axis_of, o_, place_base, place_body
 from .compile import U1, index, inline, kernel, samples
-from .dispatch import Array, ArrayLike, bind_to, evaluate
-from .joints import row_of, set_positions
+from .dispatch import Array, ArrayLike, bind_to, evaluate, workspace
+from .joints import WORLD_END, axis_of, o_, place_base, place_body, row_of, set_positions
 from .vector import (
     accumulate3,
     accumulate6,
@@ -39,7 +38,7 @@ h_, J_ = WORLD_END, WORLD_END + U(3)
 
 @inline
 def shift_inertia(m, h, r):
-    """What an inertia grows by when its reference point moves by -r; h its first moment."""
+    """Return the change of an inertia when its reference point moves by -r; h: first moment."""
     d = 2.0 * dot(r, h) + m * dot(r, r)
     k = add(scale(2.0, h), scale(m, r))  # r k^T symmetrized is r h^T + h r^T + m r r^T
     return (
@@ -54,7 +53,7 @@ def shift_inertia(m, h, r):
 
 @inline
 def unit_momentum(block, b, z, h, J):
-    """Linear and angular momentum of a composite at unit rate of its joint."""
+    """Return the linear and angular momentum of a composite at unit rate of its joint."""
     if block[b + at.PRISMATIC] == 0.0:
         return cross(z, h), symvec(J, z)
     return scale(block[b + at.MASS_BEYOND], z), cross(h, z)
@@ -62,7 +61,7 @@ def unit_momentum(block, b, z, h, J):
 
 @inline
 def along_joint(block, b, z, f, torque):
-    """The part of a wrench that a joint's motor has to carry."""
+    """Return the part of a wrench along a joint's motion."""
     return dot(z, torque) if block[b + at.PRISMATIC] == 0.0 else dot(z, f)
 
 
@@ -97,11 +96,11 @@ def _mass_matrix(block, q, M):
             P, L = unit_momentum(block, b, z, h, J)
             M[(s + k) * n + k] += along_joint(block, b, z, P, L)
             bad += 0.0 * M[(s + k) * n + k]
-            # The parent carries this composite too
+            # Add this composite to the parent's
             r = sub(o, load3(block, p + o_))
             accumulate3(block, p + h_, add(h, scale(m, r)))
             accumulate6(block, p + J_, add6(J, shift_inertia(m, h, r)))
-            # What the joints below see of this one's motion
+            # Project the momentum on the joints below
             while p != base:
                 o_p = load3(block, p + o_)
                 L = add(L, cross(sub(o, o_p), P))
@@ -116,13 +115,16 @@ def _mass_matrix(block, q, M):
 
 
 def mass_matrix(model: RobotModel, q: ArrayLike, *, threads: int = 1) -> Array:
-    """M(q), (n, n) [kg m^2, kg m, kg], symmetric and positive definite, rotors on its diagonal."""
+    """Return M(q) (n, n) or (T, n, n) [kg m^2, kg m, kg], rotors included.
+
+    M is symmetric and positive definite; the rotor inertias are on its diagonal.
+    """
     try:
         call = model.bound["mass_matrix"]
     except KeyError:
         call = bind_to(model, "mass_matrix", _mass_matrix, 1, [(model.n, model.n)])
     M = call(q)
     if M is None:
-        shapes = [(model.n, model.n)]
-        M = evaluate(_mass_matrix, model, model.block, {"q": q}, shapes, threads=threads)[0]
+        packed, shapes = workspace(model), [(model.n, model.n)]
+        M = evaluate(_mass_matrix, model, packed, {"q": q}, shapes, threads=threads)[0]
     return M

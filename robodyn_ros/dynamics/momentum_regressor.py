@@ -1,27 +1,40 @@
-"""The momentum regressor: p, C^T qd and g as matrices times the parameters of the bodies.
+"""Regressors without acceleration: of the momentum terms, and of the filtered torque.
 
-With them tau = d/dt(Y_p pi) + (Y_g - Y_c) pi needs no acceleration. `momentum` says what a joint
-sees of the momenta m v + w x mc and J w + mc x v, `body_columns` how that becomes ten columns.
+p, C^T qd and g are matrices times the parameters of the bodies, so tau = d/dt(Y_p pi) +
+(Y_g - Y_c) pi needs no acceleration. `momentum` derives the terms from the momenta m v + w x mc
+and J w + mc x v, `regressor` the ten columns. Behind a low-pass filter, the rate d/dt(Y_p pi)
+becomes a high-pass of Y_p: [LuMeng1993] remark 2.
 """
 
 from __future__ import annotations
 
+import numpy as np
+
+from ..errors import ArgumentError
 from ..model import packed_model as at
 from ..model.packed_model import U
 from ..model.robot import RobotModel
-from .base_axes import WORLD_END, move_joint, o_, place_base, place_body, unit_motion
-from .body_columns import (
+from .compile import index, kernel, samples
+from .dispatch import Array, ArrayLike, bind_to, checked, evaluate
+from .joints import (
+    WORLD_END,
+    move_joint,
+    o_,
+    place_base,
+    place_body,
+    row_of,
+    set_positions,
+    unit_motion,
+)
+from .regressor import (
     NO_PRODUCTS,
     TEN,
     add_row,
-    block_of_turns,
     inertia_columns,
     own_axes,
     rates_by_place,
+    regressor_workspace,
 )
-from .compile import index, kernel, samples
-from .dispatch import Array, ArrayLike, bind_to, evaluate
-from .joints import row_of, set_positions
 from .vector import ZERO, add, cross, load3, matvec_t, scale, store3, sub
 
 # Work space of a body's row: its motion, and the rate of its joint's unit motion
@@ -64,7 +77,7 @@ def _momentum(block, q, qd, Yp, Yc, Yg):
             store3(block, b + sigma_, sigma)
             store3(block, b + nu_, nu)
 
-            # The body's momenta in its own axes, and what each joint that carries it sees of them
+            # The body's momenta in its own axes, and the rows of all joints that carry it
             R = own_axes(block, b)
             w, v, a = matvec_t(R, w), matvec_t(R, v), matvec_t(R, field)
             A, N = rates_by_place(w, NO_PRODUCTS), inertia_columns(w, NO_PRODUCTS)
@@ -72,7 +85,7 @@ def _momentum(block, q, qd, Yp, Yc, Yg):
             while j != base:
                 u, z = unit_motion(block, j, o)
                 u, z = matvec_t(R, u), matvec_t(R, z)
-                # What a small move of joint j changes in the body's motion, as the body sees it
+                # The rate of joint j's unit motion of the body, in the body's axes
                 turn = load3(block, j + sigma_)
                 move = add(load3(block, j + nu_), cross(turn, sub(o, load3(block, j + o_))))
                 turn, move = matvec_t(R, turn), matvec_t(R, move)
@@ -87,18 +100,80 @@ def _momentum(block, q, qd, Yp, Yc, Yg):
 def momentum_regressor(
     model: RobotModel, q: ArrayLike, qd: ArrayLike, *, threads: int = 1
 ) -> tuple[Array, Array, Array]:
-    """(Y_p, Y_c, Y_g), (n, 10 N) each: times the parameters they are p = M qd, C^T qd and g.
+    """Return Y_p, Y_c, Y_g, (n, 10 N) or (T, n, 10 N) each: p, C^T qd and g per parameter.
 
-    tau = d/dt(Y_p pi) + (Y_g - Y_c) pi.
+    Y_p pi = M qd, Y_c pi = C^T qd, Y_g pi = g, so that tau = d/dt(Y_p pi) + (Y_g - Y_c) pi.
     """
     name, shapes = "momentum_regressor", [(model.n, 10 * len(model.link_names))] * 3
     try:
         call = model.bound[name]
     except KeyError:
-        call = bind_to(model, name, _momentum, 2, shapes, block_of_turns(model))
+        call = bind_to(model, name, _momentum, 2, shapes, regressor_workspace(model))
     parts = call(q, qd)
     if parts is None:
-        arguments, block = {"q": q, "qd": qd}, block_of_turns(model)
-        Y_p, Y_c, Y_g = evaluate(_momentum, model, block, arguments, shapes, threads=threads)
+        arguments, packed = {"q": q, "qd": qd}, regressor_workspace(model)
+        Y_p, Y_c, Y_g = evaluate(_momentum, model, packed, arguments, shapes, threads=threads)
         return Y_p, Y_c, Y_g
     return parts
+
+
+def low_pass(t: ArrayLike, x: ArrayLike, cutoff: float, *, start: ArrayLike = 0.0) -> Array:
+    """Return the samples x (T, …) after a first-order low-pass filter of that cut-off [Hz].
+
+    The samples are joined by straight lines between the times t (T,) [s], for which the result is
+    exact, also at uneven times. `start` is the filter's initial state.
+    """
+    x = np.asarray(x, dtype=np.float64)
+    steps = _rate(cutoff) * np.diff(_times(t, len(x) if x.ndim else 0))
+    decay = np.exp(-steps)
+    mean = -np.expm1(-steps) / steps
+    y = np.empty_like(x)
+    y[0] = start
+    for k in range(len(steps)):
+        y[k + 1] = decay[k] * y[k] + (mean[k] - decay[k]) * x[k] + (1.0 - mean[k]) * x[k + 1]
+    return y
+
+
+def filtered_regressor(
+    model: RobotModel, t: ArrayLike, q: ArrayLike, qd: ArrayLike, cutoff: float
+) -> Array:
+    """Return Y_f (T, n, 10 N) of a log: Y_f pi = low_pass(t, tau, cutoff), the filtered torque.
+
+    t (T,) [s], q and qd (T, n), cutoff [Hz]. No acceleration is needed: the low-pass of a rate is
+    a high-pass of the quantity itself, with tau = pdot - C^T qd + g.
+    """
+    q, qd = checked(model, q=q, qd=qd)
+    rate, t = _rate(cutoff), _times(t, len(q) if q.ndim == 2 else 0)
+    Y_p, Y_c, Y_g = momentum_regressor(model, q, qd)
+    Y_p *= rate
+    Y_g -= Y_c
+    Y_g -= Y_p
+    Y_p += low_pass(t, Y_g, cutoff, start=-Y_p[0])
+    return Y_p
+
+
+def filtered_rotor_columns(model: RobotModel, t: ArrayLike, qd: ArrayLike, cutoff: float) -> Array:
+    """Return the columns (T, n, n) of `model.rotor_inertia` in the filtered torque."""
+    (qd,) = checked(model, qd=qd)
+    rate, t = _rate(cutoff), _times(t, len(qd) if qd.ndim == 2 else 0)
+    columns = rate * qd + low_pass(t, -rate * qd, cutoff, start=-rate * qd[0])
+    return columns[..., None] * np.eye(model.n)
+
+
+def _rate(cutoff: float) -> float:
+    """Return the angular frequency [rad/s] of a cut-off [Hz]."""
+    if not (isinstance(cutoff, (int, float)) and 0.0 < cutoff < np.inf):
+        raise ArgumentError(f"cutoff must be a positive frequency [Hz], got {cutoff!r}")
+    return 2.0 * np.pi * cutoff
+
+
+def _times(t: ArrayLike, count: int) -> Array:
+    t = np.asarray(t, dtype=np.float64)
+    if t.shape != (count,) or count == 0:
+        raise ArgumentError(
+            f"t must have one time per sample, and there must be samples: got shape {t.shape} "
+            f"for {count} samples"
+        )
+    if not (np.isfinite(t).all() and (np.diff(t) > 0.0).all()):
+        raise ArgumentError("t must be finite and increase from sample to sample")
+    return t

@@ -26,7 +26,7 @@ from ..model import packed_model as at
 from ..model.packed_model import U
 from ..model.robot import RobotModel
 from .compile import U1, index, inline, kernel, samples
-from .dispatch import Array, ArrayLike, bind_to, checked, evaluate
+from .dispatch import Array, ArrayLike, bind_to, checked, evaluate, workspace
 from .joints import joint_frame, row_of, set_positions
 from .newton_euler import velocity_torque
 from .vector import (
@@ -59,7 +59,7 @@ U_ = at.WORK + U(30)
 
 @inline
 def _sweep(block, q, qd, qd_a, qdd, tau, aar, lar_origin, lar_centre, tr):
-    """One sweep; the last four arguments say for each place whether qd_a takes the other side."""
+    """One sweep; the last four arguments are the digits of the variant."""
     bodies, n = index(block[at.BODIES]), index(block[at.COORDINATES])
     T = samples(n, U(q.size))
     if T == 0 or qd.size != q.size or qd_a.size != q.size or qdd.size != q.size:
@@ -160,20 +160,23 @@ def ne_star(
     variant: str = "0001",
     threads: int = 1,
 ) -> Array:
-    """NE*(q, qd, qd_a, qdd) = M(q) qdd + C*(q, qd) qd_a + g(q) [N m or N]. [DeLuca2009] (16)."""
-    block = model.block if gravity else model.block_without_gravity
+    """Return NE* = M(q) qdd + C*(q, qd) qd_a + g(q): (n,) or (T, n) [N m or N].
+
+    [DeLuca2009] (16).
+    """
     if variant == "0001":
         name = "ne_star" if gravity else "ne_star without gravity"
         try:
             call = model.bound[name]
         except KeyError:
-            call = bind_to(model, name, _ne_star_0001, 4, [(model.n,)], block)
+            packed = workspace(model, gravity)
+            call = bind_to(model, name, _ne_star_0001, 4, [(model.n,)], packed)
         tau = call(q, qd, qd_a, qdd)
         if tau is not None:
             return tau
     arguments = {"q": q, "qd": qd, "qd_a": qd_a, "qdd": qdd}
-    constants = (_number(variant),)
-    return evaluate(_ne_star, model, block, arguments, [(model.n,)], constants, threads)[0]
+    constants, packed = (_number(variant),), workspace(model, gravity)
+    return evaluate(_ne_star, model, packed, arguments, [(model.n,)], constants, threads)[0]
 
 
 def _number(variant: str) -> int:
@@ -185,7 +188,10 @@ def _number(variant: str) -> int:
 def coriolis_matrix_by_columns(
     model: RobotModel, q: ArrayLike, qd: ArrayLike, *, variant: str = "0001"
 ) -> Array:
-    """C*(q, qd), (n, n), by one call of NE* per column: [DeLuca2009] (18)-(19)."""
+    """Return C*(q, qd) (n, n) or (T, n, n) by one call of NE* per column.
+
+    [DeLuca2009] (18)-(19); for comparison with `coriolis_matrix`.
+    """
     still, units = np.zeros(model.n), np.eye(model.n)
     columns = [ne_star(model, q, qd, e, still, gravity=False, variant=variant) for e in units]
     return np.stack(columns, axis=-1)
@@ -194,7 +200,10 @@ def coriolis_matrix_by_columns(
 def coriolis_product_by_kawasaki(
     model: RobotModel, q: ArrayLike, qd: ArrayLike, qd_r: ArrayLike
 ) -> Array:
-    """C(q, qd) qd_r with the Christoffel C, by three calls of plain NE [Kawasaki1996]."""
+    """Return C(q, qd) qd_r (n,) or (T, n) [N m or N] with the Christoffel C, by three calls of NE.
+
+    [Kawasaki1996].
+    """
     q, qd, qd_r = checked(model, q=q, qd=qd, qd_r=qd_r)
 
     def c(velocity: Array) -> Array:

@@ -1,4 +1,4 @@
-"""NE: the recursive Newton-Euler algorithm of Luh, Walker and Paul, in its roles.
+"""NE: the recursive Newton-Euler algorithm of Luh, Walker and Paul, and its special cases.
 
 Forward over the bodies for velocities and accelerations, backward for forces and torques. Written
 about the joint origins and not the centres of mass, [Khalil2019] (7.38)-(7.39), which saves work.
@@ -16,10 +16,10 @@ from ..model import packed_model as at
 from ..model.packed_model import U
 from ..model.robot import RobotModel
 from .compile import U1, index, kernel, samples
-from .dispatch import Array, ArrayLike, bind_to, checked, evaluate, per_joint
-from .external import external_torque
+from .dispatch import Array, ArrayLike, bind_to, checked, evaluate, per_joint, workspace
 from .friction import friction_torque
 from .joints import joint_frame, row_of, set_positions
+from .kinematics import external_torque
 from .vector import (
     ZERO,
     accumulate3,
@@ -59,12 +59,12 @@ def _newton_euler(block, q, qd, qdd, tau):
     for k in range(U(9)):
         block[base + U_ + k] = 0.0
 
-    bad = 0.0  # NaN as soon as anything is not finite
+    bad = 0.0  # becomes NaN with any number that is not finite
     for t in range(T):
         s = t * n
         bad += set_positions(block, q, s)
         for k in range(n):
-            tau[s + k] = block[rotors + k] * qdd[s + k]  # the rotors' share
+            tau[s + k] = block[rotors + k] * qdd[s + k]  # the rotors
 
         for i in range(bodies):
             b, p, k = row_of(block, i)
@@ -101,7 +101,7 @@ def _newton_euler(block, q, qd, qdd, tau):
             along_axis = torque[2] if block[b + at.PRISMATIC] == 0.0 else f[2]
             tau[s + k] += block[b + at.RATIO] * along_axis
             bad += 0.0 * tau[s + k]
-            # Hand the wrench on to the parent
+            # Add the wrench to the parent's
             R = load9(block, b + R_)
             f = matvec(R, f)
             accumulate3(block, p + f_, f)
@@ -111,7 +111,7 @@ def _newton_euler(block, q, qd, qdd, tau):
 
 @kernel("int64(float64[::1], float64[::1], float64[::1])")
 def _gravity(block, q, tau):
-    """NE with nothing moving: only the field and the masses' first moments travel."""
+    """NE at rest: only the gravity field and the first moments of mass are passed on."""
     bodies, n = index(block[at.BODIES]), index(block[at.COORDINATES])
     T = samples(n, U(q.size))
     if T == 0 or tau.size != q.size:
@@ -156,21 +156,22 @@ def inverse_dynamics(
     external: dict[str, Any] | None = None,
     threads: int = 1,
 ) -> Array:
-    """Joint torques [N m or N] of a motion: M(q) qdd + c(q, qd) + g(q). NE of [DeLuca2009] (10).
+    """Return the joint torque (n,) or (T, n) [N m or N] of a motion: M qdd + c(q, qd) + g(q).
 
-    `external` maps links to wrenches (force, torque) that act on them from outside, at the link's
-    origin and in the base's axes; they are the -F_e of [Khalil2019] (7.30).
+    NE of [DeLuca2009] (10). `external` maps links to external wrenches (force, torque), at the
+    link's origin and in the base's axes; they are the -F_e of [Khalil2019] (7.30).
     """
     name = "inverse_dynamics" if gravity else "inverse_dynamics without gravity"
-    block = model.block if gravity else model.block_without_gravity
     try:
         call = model.bound[name]
     except KeyError:
-        call = bind_to(model, name, _newton_euler, 3, [(model.n,)], block)
+        packed = workspace(model, gravity)
+        call = bind_to(model, name, _newton_euler, 3, [(model.n,)], packed)
     tau = call(q, qd, qdd)
     if tau is None:
         arguments, shapes = {"q": q, "qd": qd, "qdd": qdd}, [(model.n,)]
-        tau = evaluate(_newton_euler, model, block, arguments, shapes, threads=threads)[0]
+        packed = workspace(model, gravity)
+        tau = evaluate(_newton_euler, model, packed, arguments, shapes, threads=threads)[0]
     if friction:
         tau += friction_torque(model, qd)
     if external:
@@ -179,25 +180,31 @@ def inverse_dynamics(
 
 
 def gravity_torque(model: RobotModel, q: ArrayLike, *, threads: int = 1) -> Array:
-    """g(q) [N m or N]: what holds the arm still. [DeLuca2009] (11)."""
+    """Return g(q) (n,) or (T, n) [N m or N]: the torque that holds the arm. [DeLuca2009] (11)."""
     try:
         call = model.bound["gravity_torque"]
     except KeyError:
         call = bind_to(model, "gravity_torque", _gravity, 1, [(model.n,)])
     tau = call(q)
     if tau is None:
-        shapes = [(model.n,)]
-        tau = evaluate(_gravity, model, model.block, {"q": q}, shapes, threads=threads)[0]
+        packed, shapes = workspace(model), [(model.n,)]
+        tau = evaluate(_gravity, model, packed, {"q": q}, shapes, threads=threads)[0]
     return tau
 
 
 def velocity_torque(model: RobotModel, q: ArrayLike, qd: ArrayLike, *, threads: int = 1) -> Array:
-    """c(q, qd) [N m or N]: the Coriolis and centrifugal torque. [DeLuca2009] (15)."""
+    """Return c(q, qd) (n,) or (T, n) [N m or N]: the Coriolis and centrifugal torque.
+
+    [DeLuca2009] (15).
+    """
     return inverse_dynamics(model, q, qd, np.zeros(model.n), gravity=False, threads=threads)
 
 
 def mass_matrix_column(model: RobotModel, q: ArrayLike, i: int) -> Array:
-    """Column i of M(q): the torque of a unit acceleration of joint i. [DeLuca2009] (12)."""
+    """Return column i of M(q), (n,) or (T, n): the torque of a unit acceleration of joint i.
+
+    [DeLuca2009] (12).
+    """
     if not isinstance(i, (int, np.integer)) or not -model.n <= i < model.n:
         raise ArgumentError(f"i must be a joint's number, 0 to {model.n - 1}, got {i!r}")
     still, unit = np.zeros(model.n), np.eye(model.n)[i]
@@ -205,7 +212,10 @@ def mass_matrix_column(model: RobotModel, q: ArrayLike, i: int) -> Array:
 
 
 def momentum(model: RobotModel, q: ArrayLike, qd: ArrayLike) -> Array:
-    """Generalized momentum p = M(q) qd [N m s or N s] by one sweep. [DeLuca2009] (13)."""
+    """Return the generalized momentum p = M(q) qd (n,) or (T, n) [N m s or N s].
+
+    One sweep of NE, [DeLuca2009] (13).
+    """
     q, qd = checked(model, q=q, qd=qd)
     return inverse_dynamics(model, q, np.zeros(model.n), qd, gravity=False)
 
@@ -220,8 +230,10 @@ def feedback_linearizing_torque(
     kp: ArrayLike,
     kd: ArrayLike,
 ) -> Array:
-    """NE(q, qd, qdd_d + kp e + kd ed), e = q_d - q: each joint's error then obeys its own
-    linear equation. [DeLuca2009] (14). Gains [1/s^2] and [1/s], one for all or per joint.
+    """Return NE(q, qd, qdd_d + kp e + kd ed), e = q_d - q: (n,) or (T, n) [N m or N].
+
+    Each joint's error then obeys its own linear equation, [DeLuca2009] (14). Gains kp [1/s^2] and
+    kd [1/s]: one number for all joints, or one per joint.
     """
     q, qd, q_d, qd_d, qdd_d = checked(model, q=q, qd=qd, q_d=q_d, qd_d=qd_d, qdd_d=qdd_d)
     kp, kd = per_joint(model, "kp", kp), per_joint(model, "kd", kd)

@@ -2,9 +2,19 @@
 
     tau = Y(q, qd, qdd) pi,   pi = model.inertial_parameters(): ten numbers per body
 
-`body_columns` says how a joint sees them. Rotors and friction have columns of their own.
+A body that moves with angular velocity w and acceleration wd, its origin accelerating with a,
+needs the force m a + A mc and the torque J wd + w x J w + mc x a, A = [wd x] + [w x][w x]: both
+are linear in m, mc and J, [Khalil2019] (7.38)-(7.39), [LuMeng1993] (66)-(75). A joint below it
+carries the part of both along its own motion: z and v, the rates at which it turns the body and
+moves the body's origin. So a row of the body's ten columns is
 
-With two velocities, as for adaptive control, each product of velocities is shared evenly between
+    m: v . a      mc: A^T v + a x z      J: z . J wd + (z x w) . J w
+
+Momenta are the same with w for wd, the velocity for a, and no products of velocities. Velocities
+and places are computed in the base's axes; z, v and the motion are then rotated into the body's
+own axes as the model gives them. Rotors and friction have columns of their own.
+
+With two velocities, as in adaptive control, each product of velocities is shared evenly between
 them, which is the mean of the two valid variants of NE*: the Christoffel matrix. NE* itself is not
 linear in ten parameters, because the torque of its variant 0001 has m |c|^2 (w x wa) beyond them.
 """
@@ -15,27 +25,125 @@ import numpy as np
 
 from ..errors import ArgumentError
 from ..model import packed_model as at
-from ..model.packed_model import U
+from ..model.packed_model import U, aligned_copy, frame_with_axis_z
 from ..model.robot import RobotModel
-from .base_axes import WORLD_END, axis_of, o_, place_base, place_body, unit_motion
-from .body_columns import (
-    TEN,
-    add_row,
-    block_of_turns,
-    inertia_columns,
-    own_axes,
-    rates_by_place,
-    velocity_products,
+from .compile import U1, index, inline, kernel, samples
+from .dispatch import Array, ArrayLike, bind_to, checked, evaluate, workspace
+from .joints import (
+    R_,
+    WORLD_END,
+    axis_of,
+    o_,
+    place_base,
+    place_body,
+    row_of,
+    set_positions,
+    unit_motion,
 )
-from .compile import index, inline, kernel, samples
-from .dispatch import Array, ArrayLike, bind_to, checked, evaluate
-from .joints import row_of, set_positions
-from .vector import ZERO, add, cross, load3, matvec, matvec_t, scale, store3, sub
+from .vector import (
+    ZERO,
+    accumulate9,
+    add,
+    cross,
+    dot,
+    load3,
+    load9,
+    matmul,
+    matvec,
+    matvec_t,
+    scale,
+    store3,
+    sub,
+)
 
 PARAMETERS = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")
+TEN = U(10)
+
+# The regressors need no masses. In their place stands the rotation (9) from a body's own axes to
+# the frame whose z is the joint's axis.
+TURN = at.MASS
+
+NO_PRODUCTS = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 # Work space of a body's row
 w_, wa_, wd_, a_ = (WORLD_END + U(k) for k in (0, 3, 6, 9))
+
+
+def regressor_workspace(model: RobotModel, gravity: bool = True) -> Array:
+    """Return the packed model with rotations in the place of the masses, made once per model."""
+    key = "regressor workspace" if gravity else "regressor workspace without gravity"
+    if key not in model.bound:
+        packed = aligned_copy(workspace(model, gravity))
+        for i, axis in enumerate(model.axis):
+            start = int(at.HEADER) + int(at.ROW) * (i + 1) + int(TURN)
+            packed[start : start + 9] = frame_with_axis_z(axis).T.ravel()
+        model.bound[key] = packed
+    return model.bound[key]
+
+
+@inline
+def own_axes(block, b):
+    """Return the rotation of the body's axes, as the model gives them, in the base's axes."""
+    return matmul(load9(block, b + R_), load9(block, b + TURN))
+
+
+@inline
+def velocity_products(w, wa):
+    """Return (w wa^T + wa w^T) / 2 of two angular velocities: xx, xy, xz, yy, yz, zz."""
+    return (
+        w[0] * wa[0],
+        0.5 * (w[0] * wa[1] + w[1] * wa[0]),
+        0.5 * (w[0] * wa[2] + w[2] * wa[0]),
+        w[1] * wa[1],
+        0.5 * (w[1] * wa[2] + w[2] * wa[1]),
+        w[2] * wa[2],
+    )
+
+
+@inline
+def rates_by_place(wd, products):
+    """Return A = [wd x] + ([w x][wa x] + [wa x][w x]) / 2."""
+    xx, xy, xz, yy, yz, zz = products
+    return (
+        -yy - zz,
+        xy - wd[2],
+        xz + wd[1],
+        xy + wd[2],
+        -xx - zz,
+        yz - wd[0],
+        xz - wd[1],
+        yz + wd[0],
+        -xx - yy,
+    )
+
+
+@inline
+def inertia_columns(wd, products):
+    """Return J wd + (w x J wa + wa x J w) / 2 for a unit of xx, xy, xz, yy, yz, zz of J."""
+    xx, xy, xz, yy, yz, zz = products
+    return (
+        (wd[0], xz, -xy),
+        (wd[1] - xz, wd[0] + yz, xx - yy),
+        (wd[2] + xy, zz - xx, wd[0] - yz),
+        (-yz, wd[1], xy),
+        (yy - zz, wd[2] - xy, wd[1] + xz),
+        (yz, -xz, wd[2]),
+    )
+
+
+@inline
+def add_row(Y, y, v, z, a, A, N):
+    """Add a joint's row of a body's ten columns at Y[y]; return 0, or NaN if one is not finite.
+
+    The body needs the force a m + A mc and the torque mc x a + N J.
+    """
+    y0 = dot(v, a)
+    y1, y2, y3 = add(matvec_t(A, v), cross(a, z))
+    y4, y5, y6 = dot(z, N[0]), dot(z, N[1]), dot(z, N[2])
+    y7, y8, y9 = dot(z, N[3]), dot(z, N[4]), dot(z, N[5])
+    Y[y] += y0
+    accumulate9(Y, y + U1, (y1, y2, y3, y4, y5, y6, y7, y8, y9))
+    return 0.0 * ((y0 + y1) + (y2 + y3) + ((y4 + y5) + (y6 + y7)) + (y8 + y9))
 
 
 @inline
@@ -78,7 +186,7 @@ def _sweep(block, q, qd, qd_a, qdd, Y):
             store3(block, b + wd_, wd)
             store3(block, b + a_, a)
 
-            # The body's motion in its own axes, and what it asks of each joint that carries it
+            # The body's motion in its own axes, and the rows of all joints that carry it
             R = own_axes(block, b)
             wd, a = matvec_t(R, wd), matvec_t(R, a)
             products = velocity_products(matvec_t(R, w), matvec_t(R, wa))
@@ -113,17 +221,20 @@ def regressor(
     gravity: bool = True,
     threads: int = 1,
 ) -> Array:
-    """Y(q, qd, qdd), (n, 10 N): Y @ model.inertial_parameters() is the torque without rotors."""
+    """Return Y(q, qd, qdd) (n, 10 N), or (T, n, 10 N).
+
+    Y @ model.inertial_parameters() is the torque [N m or N] without rotors and friction.
+    """
     name = "regressor" if gravity else "regressor without gravity"
     shapes = [(model.n, 10 * len(model.link_names))]
     try:
         call = model.bound[name]
     except KeyError:
-        call = bind_to(model, name, _regressor, 3, shapes, block_of_turns(model, gravity))
+        call = bind_to(model, name, _regressor, 3, shapes, regressor_workspace(model, gravity))
     Y = call(q, qd, qdd)
     if Y is None:
-        arguments, block = {"q": q, "qd": qd, "qdd": qdd}, block_of_turns(model, gravity)
-        Y = evaluate(_regressor, model, block, arguments, shapes, threads=threads)[0]
+        arguments, packed = {"q": q, "qd": qd, "qdd": qdd}, regressor_workspace(model, gravity)
+        Y = evaluate(_regressor, model, packed, arguments, shapes, threads=threads)[0]
     return Y
 
 
@@ -136,35 +247,35 @@ def slotine_li_regressor(
     *,
     threads: int = 1,
 ) -> Array:
-    """Y(q, qd, qd_r, qdd_r), (n, 10 N): Y pi = M qdd_r + C(q, qd) qd_r + g without rotors.
+    """Return Y (n, 10 N), or (T, n, 10 N), with Y pi = M qdd_r + C(q, qd) qd_r + g, no rotors.
 
     C is the Christoffel matrix, the mean of NE*'s variants 0001 and 1110: Mdot - 2 C is
-    skew-symmetric, and C is linear in the ten standard parameters, as NE* alone is not.
+    skew-symmetric, and C, unlike C* of NE*, is linear in the ten standard parameters.
     """
     name, shapes = "slotine_li_regressor", [(model.n, 10 * len(model.link_names))]
     try:
         call = model.bound[name]
     except KeyError:
-        call = bind_to(model, name, _slotine_li, 4, shapes, block_of_turns(model))
+        call = bind_to(model, name, _slotine_li, 4, shapes, regressor_workspace(model))
     Y = call(q, qd, qd_r, qdd_r)
     if Y is None:
         arguments = {"q": q, "qd": qd, "qd_r": qd_r, "qdd_r": qdd_r}
-        Y = evaluate(
-            _slotine_li, model, block_of_turns(model), arguments, shapes, threads=threads
-        )[0]
+        packed = regressor_workspace(model)
+        Y = evaluate(_slotine_li, model, packed, arguments, shapes, threads=threads)[0]
     return Y
 
 
 def rotor_columns(model: RobotModel, qdd: ArrayLike) -> Array:
-    """diag(qdd), (n, n): times `model.rotor_inertia` it is the rotors' share of the torque."""
+    """Return diag(qdd) (n, n), or (T, n, n): the columns of `model.rotor_inertia`."""
     (qdd,) = checked(model, qdd=qdd)
     return qdd[..., None] * np.eye(model.n)
 
 
 def friction_columns(model: RobotModel, qd: ArrayLike, *, width: float = 0.0) -> Array:
-    """(n, 3 n): columns of viscous friction, Coulomb friction and offset, joint by joint.
+    """Return (n, 3 n), or (T, n, 3 n): columns of viscous and Coulomb friction and offset.
 
-    Coulomb friction goes by sign(qd), or by tanh(qd / width) with a `width` [rad/s or m/s].
+    Three columns per joint. The Coulomb column is sign(qd), or tanh(qd / width) with a `width`
+    [rad/s or m/s].
     """
     (qd,) = checked(model, qd=qd)
     if not (isinstance(width, (int, float)) and 0.0 <= width < np.inf):

@@ -1,6 +1,9 @@
-"""Compile, or load from the cache, every kernel before a loop begins."""
+"""Compilation of every kernel, or its load from the cache, before a control loop begins."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -18,45 +21,37 @@ from .ne_star import ne_star
 from .newton_euler import gravity_torque, inverse_dynamics
 from .regressor import regressor, slotine_li_regressor
 
+# Functions that share a batch among threads, with the number of their states
+THREADED: list[tuple[Callable[..., Any], int]] = [
+    (inverse_dynamics, 3),
+    (gravity_torque, 1),
+    (ne_star, 4),
+    (equations_of_motion, 2),
+    (momentum_terms, 2),
+    (mass_matrix, 1),
+    (forward_dynamics, 3),
+    (force_rate, 4),
+    (regressor, 3),
+    (slotine_li_regressor, 4),
+    (momentum_regressor, 2),
+]
+
 
 def warmup(model: RobotModel, *, threads: int = 1) -> None:
-    """Make the first call of every function as fast as the next.
+    """Compile all kernels, so that the first call of every function is as fast as the next.
 
-    The first time on a machine this compiles for some seconds; afterwards it takes less than one.
-    Kernels that share a batch among threads are compiled only if `threads` says so.
+    The first time on a machine this takes some seconds, afterwards less than one. Kernels that
+    share a batch among threads are compiled only if `threads` is above 1.
     """
     q = np.zeros(model.n)
-    if threads > 1:
-        _compile_for_threads(model, threads)
-    inverse_dynamics(model, q, q, q)
-    gravity_torque(model, q)
-    ne_star(model, q, q, q, q)
-    equations_of_motion(model, q, q)
-    momentum_terms(model, q, q)
-    mass_matrix(model, q)
-    forward_dynamics(model, q, q, q)
-    force_rate(model, q, q, q, q)
-    regressor(model, q, q, q)
-    slotine_li_regressor(model, q, q, q, q)
-    momentum_regressor(model, q, q)
+    batch = np.zeros((64 * threads, model.n))
+    for function, states in THREADED:
+        function(model, *[q] * states)
+        if threads > 1:
+            function(model, *[batch] * states, threads=threads)
     friction_torque(model, q)
     potential_energy(model, q)
     link = model.link_names[-1]
     forward_kinematics(model, q, link)
     jacobian(model, q, link)
     jacobian_rate_product(model, q, q, link)
-
-
-def _compile_for_threads(model: RobotModel, threads: int) -> None:
-    q = np.zeros((64 * threads, model.n))
-    inverse_dynamics(model, q, q, q, threads=threads)
-    gravity_torque(model, q, threads=threads)
-    ne_star(model, q, q, q, q, threads=threads)
-    equations_of_motion(model, q, q, threads=threads)
-    momentum_terms(model, q, q, threads=threads)
-    mass_matrix(model, q, threads=threads)
-    forward_dynamics(model, q, q, q, threads=threads)
-    force_rate(model, q, q, q, q, threads=threads)
-    regressor(model, q, q, q, threads=threads)
-    slotine_li_regressor(model, q, q, q, q, threads=threads)
-    momentum_regressor(model, q, q, threads=threads)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, RobodynError
-from ..model.inertial import parameters_of, pseudo_inertia
+from ..model.rigid_body import parameters_of, pseudo_inertia
 from ..model.robot import RobotModel
 from .friction import nominal_friction
 from .log import Array

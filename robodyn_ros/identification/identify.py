@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ..dynamics.base_parameters import base_parameters
 from ..errors import ArgumentError
-from ..model.inertial import bodies_of
+from ..model.rigid_body import bodies_of
 from ..model.robot import RobotModel
 from .consistent import solve_consistent
 from .friction import TERMS, FrictionShape, JointFriction, check_terms, search_shape

@@ -18,8 +18,7 @@ import numpy as np
 
 from ..dynamics.base_parameters import base_parameters
 from ..errors import ArgumentError
-from ..model.inertial import bodies_of
-from ..model.rigid_body import RigidBody, as_inertia
+from ..model.rigid_body import RigidBody, as_inertia, bodies_of
 from ..model.robot import Payload, RobotModel
 from .consistent import consistent_body
 from .friction import TERMS, FrictionShape

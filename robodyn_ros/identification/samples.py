@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ..dynamics import filtered_regressor as forms
+from ..dynamics import momentum_regressor as forms
 from ..dynamics.regressor import regressor, rotor_columns
 from ..errors import ArgumentError
 from ..model.robot import RobotModel

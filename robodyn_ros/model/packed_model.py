@@ -1,16 +1,18 @@
-"""The robot as one flat array of floats: the form in which the compiled kernels read it.
+"""The robot as one flat array of floats, as the compiled kernels read it.
 
-A kernel pays for every array it is handed, so parameters and work space share one array:
+A kernel pays for every array in its signature, so parameters and work space share one array:
 
     header | row of the base | row of body 1 | … | row of body N | rotor inertia per coordinate
            | positions, sines and cosines of all joints
 
-A row holds the constant parameters of one moving body and, behind them, room for what the kernels
-compute about it. Each body frame is turned so that its joint axis is +z: a joint then turns or
-slides about a known axis and no kernel ever multiplies by an axis vector.
+A row holds the constant parameters of one moving body, then room for the kernels' intermediate
+results. Each body frame is rotated so that its joint axis is +z: a joint then turns or slides
+about a known axis and no kernel multiplies by an axis vector.
 
-Offsets are unsigned: the compiler then omits its test for negative indices, which is worth a
-third of a kernel's time.
+`RobotModel.packed` is read-only. Who runs a kernel makes a copy of its own with `aligned_copy`.
+
+Offsets are unsigned: the compiler then omits its test for negative indices, which saves a third
+of a kernel's time.
 """
 
 from __future__ import annotations
@@ -23,13 +25,14 @@ import numpy.typing as npt
 from .rigid_body import steiner
 
 if TYPE_CHECKING:
-    from .robot import Frame, RobotModel
+    from .robot import RobotModel
 
+Array = npt.NDArray[np.float64]
 U = np.uintp
 
 # Header
 BODIES, COORDINATES, GRAVITY, ROTORS = U(0), U(1), U(2), U(5)
-POSITIONS, PADDED = U(6), U(7)  # where the positions start; how many there is room for
+POSITIONS, PADDED = U(6), U(7)  # offset of the positions; their number, padded to whole lines
 HEADER = U(8)
 
 # Row: the constants of a body
@@ -42,23 +45,23 @@ PLACE = U(14)  # r0 (3): this frame's origin in its parent's frame at position 0
 MASS = U(17)
 MOMENT = U(18)  # mc (3): mass times centre of mass
 INERTIA = U(21)  # J (6): about the frame's origin: xx, xy, xz, yy, yz, zz
-MASS_BEYOND = U(27)  # mass of this body and of all it carries
-BRANCHES = U(28)  # 1 if it carries more than the body in the next row
-# Row: work space. It follows what every sweep reads, so that both share their cache lines.
+MASS_BEYOND = U(27)  # mass of this body and of all bodies it carries
+BRANCHES = U(28)  # 1 if it carries another body than the one in the next row
+# Row: work space. It follows the constants that every sweep reads, to share their cache lines.
 WORK = U(29)
-# Row: what only NE* and C* read
+# Row: constants that only NE* and C* read
 CENTRE = U(127)  # c (3): centre of mass
 INERTIA_C = U(130)  # I_c (6): about the centre of mass
 ROW = U(136)  # 17 cache lines: an odd number, so that the rows spread over the whole cache
 LINE = 8  # numbers in a cache line, and in the widest vector register
 
-# Friction has a block of its own: how many joints, the width of a smooth step (0: a sharp one),
-# then viscous, Coulomb, static friction and fading, each for all joints.
+# The packed friction parameters: number of joints, width of the smooth step (0: a sharp one), then
+# viscous, Coulomb and static friction and the Stribeck rate, n numbers each.
 FRICTION_JOINTS, FRICTION_WIDTH, FRICTION_HEADER = U(0), U(1), U(2)
 
 
-def frame_with_axis_z(axis: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Rotation whose third column is `axis`; exact for axes along a coordinate axis."""
+def frame_with_axis_z(axis: Array) -> Array:
+    """Return a rotation (3, 3) whose third column is `axis`; exact for coordinate axes."""
     z = axis / np.linalg.norm(axis)
     main = int(np.argmax(np.abs(z)))
     if np.count_nonzero(z) == 1:
@@ -72,8 +75,8 @@ def frame_with_axis_z(axis: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     return np.column_stack([x, np.cross(z, x), z])
 
 
-def six(S: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """The upper triangle of a symmetric matrix: xx, xy, xz, yy, yz, zz."""
+def upper_triangle(S: Array) -> Array:
+    """Return the six numbers of a symmetric matrix: xx, xy, xz, yy, yz, zz."""
     return S[np.triu_indices(3)]
 
 
@@ -81,32 +84,33 @@ def _whole_lines(count: int) -> int:
     return -(-count // LINE) * LINE
 
 
-def _aligned_zeros(count: int) -> npt.NDArray[np.float64]:
-    """Zeros that begin with a cache line."""
+def _aligned_zeros(count: int) -> Array:
+    """Return zeros that begin at a cache line."""
     room = np.zeros(count + LINE)
     start = -(room.ctypes.data // 8) % LINE
     return room[start : start + count]
 
 
-def aligned_copy(block: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """A block with a work space of its own."""
-    copy = _aligned_zeros(block.size)
-    copy[:] = block
+def aligned_copy(*parts: npt.ArrayLike) -> Array:
+    """Return packed parameters, and arrays to append to them, as a writable array of its own."""
+    whole = np.concatenate(parts) if len(parts) > 1 else np.asarray(parts[0])
+    copy = _aligned_zeros(whole.size)
+    copy[:] = whole
     return copy
 
 
-def pack(model: RobotModel, gravity: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """The block of `model` in the field `gravity`."""
+def pack(model: RobotModel) -> Array:
+    """Return the packed parameters of a robot, with zeros for the work space; read-only."""
     header, row = int(HEADER), int(ROW)
     bodies = model.parent.size
     rotors = header + row * (bodies + 1)
     positions = _whole_lines(rotors + model.n)
     padded = _whole_lines(bodies)
-    block = _aligned_zeros(positions + 3 * padded)
-    block[int(BODIES)], block[int(COORDINATES)], block[int(ROTORS)] = bodies, model.n, rotors
-    block[int(POSITIONS)], block[int(PADDED)] = positions, padded
-    block[int(GRAVITY) : int(GRAVITY) + 3] = gravity
-    block[rotors : rotors + model.n] = model.rotor_inertia
+    packed = _aligned_zeros(positions + 3 * padded)
+    packed[int(BODIES)], packed[int(COORDINATES)], packed[int(ROTORS)] = bodies, model.n, rotors
+    packed[int(POSITIONS)], packed[int(PADDED)] = positions, padded
+    packed[int(GRAVITY) : int(GRAVITY) + 3] = model.gravity
+    packed[rotors : rotors + model.n] = model.rotor_inertia
 
     turns = [np.eye(3)] + [frame_with_axis_z(axis) for axis in model.axis]
     beyond = model.mass.copy()
@@ -120,7 +124,7 @@ def pack(model: RobotModel, gravity: npt.NDArray[np.float64]) -> npt.NDArray[np.
         start = header + row * (i + 1)
 
         def put(at: np.uintp, *values: float, start: int = start) -> None:
-            block[start + int(at) : start + int(at) + len(values)] = values
+            packed[start + int(at) : start + int(at) + len(values)] = values
 
         put(PARENT, header + row * (model.parent[i] + 1))
         put(PRISMATIC, model.prismatic[i])
@@ -131,16 +135,37 @@ def pack(model: RobotModel, gravity: npt.NDArray[np.float64]) -> npt.NDArray[np.
         put(PLACE, *(turn_parent.T @ model.place[i]))
         put(MASS, model.mass[i])
         put(MOMENT, *(model.mass[i] * com))
-        put(INERTIA, *six(inertia_com + steiner(model.mass[i], com)))
+        put(INERTIA, *upper_triangle(inertia_com + steiner(model.mass[i], com)))
         put(MASS_BEYOND, beyond[i])
         put(BRANCHES, float(np.any(np.flatnonzero(model.parent == i) != i + 1)))
         put(CENTRE, *com)
-        put(INERTIA_C, *six(inertia_com))
-    return block
+        put(INERTIA_C, *upper_triangle(inertia_com))
+    packed.setflags(write=False)
+    return packed
 
 
-def frame_block(model: RobotModel, frame: Frame) -> npt.NDArray[np.float64]:
-    """A link's frame for the kernels: its body's row, rotation (9) and place (3) on that body."""
-    turn = np.eye(3) if frame.body < 0 else frame_with_axis_z(model.axis[frame.body])
-    row = int(HEADER) + int(ROW) * (frame.body + 1)
-    return np.array([row, *(turn.T @ frame.rotation).ravel(), *(turn.T @ frame.place)])
+def pack_frame(model: RobotModel, link: str) -> Array:
+    """Return a link's frame (13,): its body's row, rotation (9) and place (3) on that body.
+
+    The array is packed once per model and link, and read-only.
+    """
+    key = f"frame of {link}"
+    if key not in model.bound:
+        frame = model.frame(link)
+        turn = np.eye(3) if frame.body < 0 else frame_with_axis_z(model.axis[frame.body])
+        row = int(HEADER) + int(ROW) * (frame.body + 1)
+        packed = np.array([row, *(turn.T @ frame.rotation).ravel(), *(turn.T @ frame.place)])
+        packed.setflags(write=False)
+        model.bound[key] = packed
+    return model.bound[key]
+
+
+def pack_friction(model: RobotModel, width: float = 0.0) -> Array:
+    """Return the friction parameters (2 + 4 n,), with the width [rad/s or m/s] of the step."""
+    key = "friction parameters"
+    if key not in model.bound:
+        losses = (model.viscous, model.coulomb, model.stiction, model.stribeck)
+        model.bound[key] = np.concatenate([[model.n, 0.0], *losses])
+    packed: Array = model.bound[key].copy()
+    packed[int(FRICTION_WIDTH)] = width
+    return packed

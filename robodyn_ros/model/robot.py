@@ -1,4 +1,4 @@
-"""RobotModel: what a robot is, as frozen arrays with one row per movable joint."""
+"""RobotModel: a robot as read-only arrays, with one row per moving body."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import ArgumentError, ModelError
-from .packed_model import frame_block, pack
-from .rigid_body import RigidBody, as_inertia, as_numbers, as_vector
+from .packed_model import pack
+from .rigid_body import ReadOnlyArrays, RigidBody, as_inertia, as_numbers, as_vector
 
 Array = npt.NDArray[np.float64]
 
@@ -24,34 +24,21 @@ PER_JOINT = ("q_min", "q_max", "qd_max", "tau_max", "continuous", "rotor_inertia
 FRICTION = ("viscous", "coulomb", "stiction", "stribeck")
 
 
-def _freeze(owner: Any) -> None:
-    """Make all arrays of a frozen dataclass its own, and read-only."""
-    for name, value in list(vars(owner).items()):
-        if isinstance(value, np.ndarray) and "block" not in name:
-            value = value.copy()
-            value.setflags(write=False)
-            object.__setattr__(owner, name, value)
+HEADINGS = ("joint", "link", "parent", "type", "range", "effort", "speed", "rotor", "mass")
 
 
 @dataclass(frozen=True, eq=False)
-class Frame:
+class Frame(ReadOnlyArrays):
     """A named frame fixed to a moving body, or to the base (body -1)."""
 
     body: int
     rotation: Array  # (3, 3), its axes seen from the body's frame
     place: Array  # (3,) [m], its origin in the body's frame
 
-    def __post_init__(self) -> None:
-        _freeze(self)
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        _freeze(self)
-
 
 @dataclass(frozen=True, eq=False)
 class Payload:
-    """Something held rigidly by a link."""
+    """A body that a link holds rigidly."""
 
     link: str
     mass: float  # [kg]
@@ -60,31 +47,31 @@ class Payload:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RobotModel:
-    """A fixed-base tree of rigid bodies. Nothing in it changes; `replace` gives a changed copy.
+class RobotModel(ReadOnlyArrays):
+    """A fixed-base tree of rigid bodies, immutable; `replace` returns a changed copy.
 
-    One row per moving body, parents before children. Usually each body has a joint coordinate of
-    its own; a mimic joint shares one: its position is `ratio * q[coordinate] + offset`.
+    Each moving body has a row, parents before children. Usually each body has a joint coordinate
+    of its own; a mimic joint shares one: its position is `ratio * q[coordinate] + offset`.
     """
 
     name: str
 
-    # One entry per coordinate: what q, qd and tau count.
+    # One entry per coordinate, in the order of q, qd and tau
     joint_names: tuple[str, ...]
     q_min: Array
     q_max: Array
     qd_max: Array
     tau_max: Array
-    continuous: npt.NDArray[np.bool_]  # turns without end: q and q + 2 pi are one posture
+    continuous: npt.NDArray[np.bool_]  # unlimited revolute joint: q and q + 2 pi are one posture
     rotor_inertia: Array  # [kg m^2 or kg], reflected to the joint
     viscous: Array  # [N m s/rad or N s/m]
     coulomb: Array  # [N m or N]
-    stiction: Array  # [N m or N], friction at the onset of motion; as coulomb: no Stribeck effect
-    stribeck: Array  # [s/rad or s/m], how fast stiction fades with speed: B of [Khalil2019] (7.26)
+    stiction: Array  # [N m or N], static friction; equal to coulomb: no Stribeck effect
+    stribeck: Array  # [s/rad or s/m], decay of stiction with speed: B of [Khalil2019] (7.26)
 
-    # One row per moving body.
+    # One row per moving body
     link_names: tuple[str, ...]
-    body_joint_names: tuple[str, ...]  # with the mimic joints
+    body_joint_names: tuple[str, ...]  # mimic joints included
     parent: npt.NDArray[np.int64]  # row of the parent; -1: the base
     prismatic: npt.NDArray[np.bool_]
     coordinate: npt.NDArray[np.int64]
@@ -92,44 +79,36 @@ class RobotModel:
     offset: Array
     axis: Array  # (N, 3), unit, in the body's frame
     rotation: Array  # (N, 3, 3), body frame seen from the parent's, at position 0
-    place: Array  # (N, 3) [m], its origin there
+    place: Array  # (N, 3) [m], body origin in the parent's frame, at position 0
     mass: Array  # (N,) [kg]
     com: Array  # (N, 3) [m]
     inertia: Array  # (N, 3, 3) [kg m^2], about the centre of mass, body axes
 
-    # Every link by name, also those on fixed joints, and the base with what is fixed to it.
+    # Every link by name, links on fixed joints and the base included
     frames: Mapping[str, Frame]
     base_body: RigidBody = field(default_factory=RigidBody)
     gravity: Array = field(default_factory=lambda: np.array(GRAVITY))
 
-    # Derived: the number of coordinates, whether some joints share one (mimic joints), and the
-    # flat arrays that the compiled kernels read.
-    n: int = field(init=False)
-    coupled: bool = field(init=False)
-    block: Array = field(init=False)
-    block_without_gravity: Array = field(init=False)
-    friction_block: Array = field(init=False)
-    frame_blocks: Mapping[str, Array] = field(init=False)
-    bound: dict[str, Any] = field(init=False)  # kernels at work on these arrays, made on demand
+    # Derived
+    n: int = field(init=False)  # number of coordinates
+    coupled: bool = field(init=False)  # whether joints share a coordinate (mimic joints)
+    packed: Array = field(init=False)  # the parameters as one flat array, for the kernels
+    bound: dict[Any, Any] = field(init=False)  # cache of kernels bound to this model
 
     def __post_init__(self) -> None:
         def put(name: str, value: Any) -> None:
             object.__setattr__(self, name, value)
 
-        _freeze(self)
+        self._freeze()
         put("n", len(self.joint_names))
         self._check_structure()
         put("frames", MappingProxyType(dict(self.frames)))
         put("coupled", len(self.link_names) != self.n or bool(np.any(self.ratio != 1.0)))
-        put("block", pack(self, self.gravity))
-        put("block_without_gravity", pack(self, np.zeros(3)))
-        losses = [getattr(self, name) for name in FRICTION]
-        put("friction_block", np.concatenate([[self.n, 0.0], *losses]))
+        put("packed", pack(self))
         put("bound", {})
-        put("frame_blocks", {link: frame_block(self, f) for link, f in self.frames.items()})
 
     def _check_structure(self) -> None:
-        """Kernels follow parents and coordinates without looking: they must lead somewhere."""
+        """Reject arrays that do not fit together: kernels follow their indices unchecked."""
         if self.n == 0:
             raise ModelError(f"robot '{self.name}' has no movable joint")
         bodies = len(self.link_names)
@@ -165,20 +144,19 @@ class RobotModel:
             raise ArgumentError("each frame's body must be -1 or a row")
 
     def __getstate__(self) -> dict[str, Any]:
-        # Bound kernels know addresses: they stay behind.
+        # Bound kernels hold addresses and cannot be pickled.
         return self.__dict__ | {"bound": {}, "frames": dict(self.frames)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        _freeze(self)
+        super().__setstate__(state)
         object.__setattr__(self, "frames", MappingProxyType(state["frames"]))
 
     def body(self, i: int) -> RigidBody:
-        """Body i, in its own frame."""
+        """Return the rigid body of row i, in its own frame."""
         return RigidBody(float(self.mass[i]), self.com[i], self.inertia[i])
 
     def frame(self, link: str) -> Frame:
-        """Where a link's frame sits: on which body, how turned, where."""
+        """Return the frame of a link: its body, rotation and place on that body."""
         try:
             return self.frames[link]
         except (KeyError, TypeError):
@@ -188,17 +166,17 @@ class RobotModel:
             ) from None
 
     def inertial_parameters(self) -> Array:
-        """(10 N,): per body [m, mcx, mcy, mcz, Ixx, Ixy, Ixz, Iyy, Iyz, Izz] about its frame.
+        """Return (10 N,): per body [m, mcx, mcy, mcz, Ixx, Ixy, Ixz, Iyy, Iyz, Izz].
 
-        The inertia is taken about the origin of the joint frame, as in [Khalil2019] (7.3).
+        In kg, kg m and kg m^2; I is about the origin of the joint frame, [Khalil2019] (7.3).
         """
         bodies = map(self.body, range(len(self.link_names)))
         return np.concatenate([body.inertial_parameters() for body in bodies])
 
     def replace(self, *, payload: Payload | None = None, **changes: Any) -> RobotModel:
-        """A copy with another payload, gravity, rotor inertia, friction, limits or masses.
+        """Return a copy with some fields changed, or with a payload added to a link.
 
-        Per-coordinate values may be one number for all joints.
+        A value may be one number for all joints.
         """
         from .checks import check_model  # here, because the checks read models
 
@@ -221,7 +199,7 @@ class RobotModel:
             limits = (changes.get(k, getattr(self, k)) for k in ("q_min", "q_max"))
             changes["continuous"] = self.continuous & np.all([np.isinf(x) for x in limits], axis=0)
         if "coulomb" in changes and "stiction" not in changes:
-            # What breaks loose at the onset of motion stays as much above sliding friction.
+            # Keep the difference between static and Coulomb friction.
             changes["stiction"] = changes["coulomb"] + self.stiction - self.coulomb
         if payload is not None:
             changes.update(self._with_payload(payload, changes))
@@ -230,7 +208,7 @@ class RobotModel:
         return changed
 
     def _with_payload(self, payload: Payload, changes: Mapping[str, Any]) -> dict[str, Array]:
-        """Masses, centres of mass and inertias with something held by a link."""
+        """Return the masses, centres of mass and inertias with the payload added."""
         if not isinstance(payload, Payload):
             raise ArgumentError(f"payload must be a Payload, got {payload!r}")
         frame = self.frame(payload.link)
@@ -257,6 +235,30 @@ class RobotModel:
         return f"<RobotModel '{self.name}': {self.n} joints, {self.mass.sum():.3g} kg moving>"
 
     def __str__(self) -> str:
-        from .table import text  # here, because the table reads models
+        """Return the robot as a table, one line per moving body, in SI units."""
+        gravity = " ".join(f"{x:g}" for x in self.gravity)
+        moving = self.mass.sum()
+        masses = f"{moving:.3f} kg moving of {moving + self.base_body.mass:.3f} kg"
+        title = f"{self.name}: {self.n} joints, {masses}, gravity ({gravity}) m/s^2"
+        table = [HEADINGS, *(self._table_row(i) for i in range(len(self.link_names)))]
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        lines = [
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+            for row in table
+        ]
+        return "\n".join([title, lines[0], "-" * max(map(len, lines)), *lines[1:]])
 
-        return text(self)
+    def _table_row(self, i: int) -> tuple[str, ...]:
+        k = int(self.coordinate[i])
+        joint, mass = self.body_joint_names[i], f"{self.mass[i]:.3f}"
+        parent = "base" if self.parent[i] < 0 else self.link_names[self.parent[i]]
+        kind = "prismatic" if self.prismatic[i] else "revolute"
+        if joint != self.joint_names[k]:  # a mimic joint has no limits of its own
+            leader = f"{self.ratio[i]:.3g} x {self.joint_names[k]}"
+            return joint, self.link_names[i], parent, kind + ", mimic", leader, "", "", "", mass
+        span = f"{self.q_min[k]:.3g} … {self.q_max[k]:.3g}"
+        if self.continuous[k]:
+            span = "continuous"
+        limits = (self.tau_max[k], self.qd_max[k], self.rotor_inertia[k])
+        numbers = (f"{x:.3g}" for x in limits)
+        return joint, self.link_names[i], parent, kind, span, *numbers, mass

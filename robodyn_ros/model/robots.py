@@ -1,9 +1,10 @@
-"""The arms of the papers, ready to use."""
+"""The built-in arms, those of the papers, and `load_robot`, which finds a robot by its name."""
 
 from __future__ import annotations
 
 import math
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,13 @@ from .checks import check_model
 from .dh import DHRow, from_dh, rotation_x
 from .rigid_body import Array, RigidBody
 from .robot import RobotModel
+from .urdf import load_urdf
+from .urdf_writer import to_urdf
 
+BUILT_IN = ("lwr_iii", "kuka_lwr4", "stanford", "planar_2r", "rx90", "puma_4dof")
 PI_2 = math.pi / 2.0
 
-# Limits, drives and friction of the KUKA LWR 4+, which is the LWR-III's commercial twin.
+# Limits, drives and friction of the KUKA LWR 4+, the commercial version of the LWR-III
 LWR_POSITION = np.radians([170.0, 120.0, 170.0, 120.0, 170.0, 120.0, 170.0])
 LWR_SPEED = np.radians([110.0, 110.0, 128.0, 128.0, 204.0, 184.0, 184.0])
 LWR_EFFORT = [176.0, 176.0, 100.0, 100.0, 100.0, 38.0, 38.0]
@@ -26,7 +30,28 @@ LWR_VISCOUS = [14.4, 15.3, 6.55, 11.0, 4.29, 2.26, 1.6]
 LWR_MASS = [2.534, 2.362, 3.535, 1.688, 2.509, 1.207, 0.165]
 
 
+def load_robot(
+    robot: str,
+    root: str | None = None,
+    tip: str | None = None,
+    lock: dict[str, float] | list[str] | None = None,
+    strict: bool = False,
+) -> RobotModel:
+    """Return a built-in arm by its name, or the robot of a URDF, given as a path or as text.
+
+    root, tip, lock and strict are those of `load_urdf`.
+    """
+    description = robot
+    if robot in BUILT_IN and not Path(robot).exists():
+        model: RobotModel = globals()[robot]()
+        if not (root or tip or lock or strict):
+            return model
+        description = to_urdf(model)
+    return load_urdf(description, root=root, tip=tip, lock=lock, strict=strict)
+
+
 def _lwr_drive(i: int) -> dict[str, Any]:
+    """Return the limits, drive and friction of joint i as keyword arguments."""
     return {
         "q_min": -float(LWR_POSITION[i]),
         "q_max": float(LWR_POSITION[i]),
@@ -39,7 +64,7 @@ def _lwr_drive(i: int) -> dict[str, Any]:
 
 
 def cylinder(mass: float, radius: float, axis: Array) -> Array:
-    """Inertia of a uniform cylinder along the vector `axis`, as long as it is."""
+    """Return the inertia (3, 3) [kg m^2] of a uniform cylinder along the vector `axis` [m]."""
     length = float(np.linalg.norm(axis))
     u = np.asarray(axis) / length
     across = mass * (3.0 * radius**2 + length**2) / 12.0
@@ -49,11 +74,10 @@ def cylinder(mass: float, radius: float, axis: Array) -> Array:
 
 @cache
 def lwr_iii() -> RobotModel:
-    """The DLR LWR-III: table I of [DeLuca2009], standard DH.
+    """Return the DLR LWR-III: table I of [DeLuca2009], standard DH.
 
-    The paper gives no numbers: L = 0.2 m, a7 = 0.08 m, the masses of the LWR 4+, and uniform
-    cylinders along the links are chosen here. Links of no length are 0.12 m along their joint's
-    axis.
+    The paper gives no numbers. Chosen here: L = 0.2 m, a7 = 0.08 m, the masses of the LWR 4+, and
+    uniform cylinders along the links, 0.12 m along the joint's axis for links without length.
     """
     L, a7 = 0.2, 0.08
     alpha = [PI_2, -PI_2, PI_2, -PI_2, -PI_2, PI_2, 0.0]
@@ -81,9 +105,9 @@ def lwr_iii() -> RobotModel:
 
 @cache
 def kuka_lwr4() -> RobotModel:
-    """The KUKA LWR 4+ with a physically consistent set of inertias fitted to the base parameters
-    published by Gaz, Flacco and De Luca [Gaz2014]. The split of the mass between the links is a
-    choice: their motion does not reveal it.
+    """Return the KUKA LWR 4+, with physically consistent inertias fitted to the base parameters
+    of Gaz, Flacco and De Luca [Gaz2014]. The split of the mass between the links is chosen here,
+    as the motion does not determine it.
     """
     height = [0.11, 0.2005, 0.2, 0.2, 0.2, 0.19, 0.078]
     z, y = [0.0, 0.0, 1.0], [0.0, 1.0, 0.0]
@@ -130,7 +154,7 @@ def kuka_lwr4() -> RobotModel:
 
 @cache
 def stanford() -> RobotModel:
-    """The Stanford arm, 2R-P-3R: tables I and II of [GuarinoLoBianco2009], modified DH.
+    """Return the Stanford arm, 2R-P-3R: tables I and II of [GuarinoLoBianco2009], modified DH.
 
     Inertias about the centres of mass. The limits are chosen here, around the paper's motion.
     """
@@ -178,14 +202,14 @@ def stanford() -> RobotModel:
 
 @cache
 def planar_2r(length_1: float = 1.0, length_2: float = 1.0) -> RobotModel:
-    """Two thin rods of 10 and 5 kg in a vertical plane, joint 1 level: [DeLucaSlides].
+    """Return two thin rods of 10 and 5 kg in a vertical plane: [DeLucaSlides].
 
-    Angles count from the horizontal. The slides do not say how long the rods are.
+    Angles count from the horizontal. The slides do not give the lengths [m].
     """
 
     def rod(mass: float, length: float) -> DHRow:
         across = mass * length**2 / 12.0
-        along = mass * 0.01**2 / 2.0  # as if 1 cm thick: physics engines want all moments positive
+        along = mass * 0.01**2 / 2.0  # 1 cm thick: physics engines need positive moments
         return DHRow(
             a=length, mass=mass, com=(-length / 2.0, 0.0, 0.0), inertia=(along, across, across)
         )
@@ -196,9 +220,9 @@ def planar_2r(length_1: float = 1.0, length_2: float = 1.0) -> RobotModel:
 
 @cache
 def rx90() -> RobotModel:
-    """The Staubli RX-90 with the geometry of [Khalil2019], modified DH.
+    """Return the Staubli RX-90 with the geometry of [Khalil2019], modified DH.
 
-    The inertias and drives are not the maker's: a sensible set of cylinders, chosen here.
+    Inertias (of cylinders) and drives are plausible values chosen here, not the manufacturer's.
     """
     alpha = [0.0, PI_2, 0.0, -PI_2, PI_2, -PI_2]
     a = [0.0, 0.0, 0.45, 0.0, 0.0, 0.0]
@@ -236,11 +260,11 @@ def rx90() -> RobotModel:
 
 @cache
 def puma_4dof(load: float = 0.5) -> RobotModel:
-    """The simplified 4-joint PUMA of [LuMeng1993], point masses of 2, 2, 2 and 0.5 kg, with a
-    point load [kg] in its hand. Geometry of the PUMA 560.
+    """Return the simplified 4-joint PUMA of [LuMeng1993]: point masses of 2, 2, 2 and 0.5 kg, and
+    a point load [kg] in its hand. Geometry of the PUMA 560.
 
-    The paper does not say how far the hand is from axis 4. On the axis its inertia would vanish;
-    0.1 m to the side is chosen here.
+    The paper does not give the distance of the hand from axis 4. On the axis its inertia would
+    vanish; 0.1 m is chosen here.
     """
     rows = [
         DHRow(mass=2.0, com=(0.0, 0.0, -0.33)),

@@ -30,8 +30,8 @@ from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from ..errors import ArgumentError
-from ..model.load import load_robot
 from ..model.robot import RobotModel
+from ..model.robots import load_robot
 from .node_settings import RobotSettings
 from .runtime import LATCHED, make_executor, seconds, shut_down, spin_until_signal
 from .terminal import stay_here

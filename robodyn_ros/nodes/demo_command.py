@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.live import Live
 
 from ..dynamics.warmup import warmup
-from ..model.load import load_robot
+from ..model.robots import load_robot
 from ..resources import share_path
 from .demo import DEMO_NODES, Demo, Onlooker, parse_push, watch
 from .demo_view import events_table, live, plot, verdict

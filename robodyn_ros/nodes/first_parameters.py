@@ -15,9 +15,9 @@ import numpy as np
 from ..dynamics.kinematics import jacobian
 from ..dynamics.mass_matrix import mass_matrix
 from ..dynamics.newton_euler import gravity_torque
-from ..dynamics.posture import ready, stretched_out
-from ..model.load import BUILT_IN
+from ..dynamics.posture import heaviest_posture, start_posture
 from ..model.robot import RobotModel
+from ..model.robots import BUILT_IN
 from ..settings import leaves
 from .node_settings import (
     ControllerSettings,
@@ -59,7 +59,7 @@ def robot_settings(robot: str, root: str, tip: str, lock: list[str]) -> RobotSet
 
 def first_parameters(model: RobotModel, robot: RobotSettings) -> Parameters:
     """Return for each node what differs from the defaults: node -> {parameter: value}."""
-    start = ready(model)
+    start = start_posture(model)
     limit = _limits(model)
     contact, collision = (np.maximum(share * limit, LEAST) for share in (CONTACT, COLLISION))
     which = {f"robot.{name}": value for name, value, _ in leaves(robot) if value}
@@ -112,7 +112,7 @@ def as_yaml(parameters: Parameters) -> str:
 
 def _limits(model: RobotModel) -> np.ndarray:
     """Torque limits; where the URDF has none, twice what it takes to carry the arm."""
-    carrying = 2.0 * np.abs(gravity_torque(model, stretched_out(model)))
+    carrying = 2.0 * np.abs(gravity_torque(model, heaviest_posture(model)))
     return np.where(np.isfinite(model.tau_max), model.tau_max, carrying)
 
 

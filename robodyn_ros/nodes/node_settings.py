@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from ..control.arm_settings import ArmSettings
 from ..detection.monitor_settings import MonitorSettings
 from ..errors import ArgumentError
-from ..model.load import load_robot
 from ..model.robot import RobotModel
+from ..model.robots import load_robot
 from ..settings import check, group, setting
 
 

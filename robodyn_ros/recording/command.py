@@ -11,8 +11,8 @@ import numpy as np
 
 from ..detection.monitor_settings import MonitorSettings
 from ..errors import ArgumentError
-from ..model.load import load_robot
 from ..model.robot import RobotModel
+from ..model.robots import load_robot
 from ..resources import share_path
 from . import node_yaml
 from .bag_reader import Bag, Progress, is_bag, open_bag, quiet

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from ..dynamics.kinematics import forward_kinematics
 from ..errors import ArgumentError
+from ..model.packed_model import pack_friction
 from ..model.robot import Payload, RobotModel
 from .disturbances import RAMP, Fault, Push, make_fault, make_push
 from .sensors import Measurement, SensorModel, Sensors
@@ -174,7 +175,7 @@ class Plant(ABC):
 
     def _friction_rows(self) -> Array:
         """Return viscous, Coulomb and static friction and the latter's decay (n, 4)."""
-        rows = self.model.friction_block[2:].reshape(4, -1).T * float(self.friction)
+        rows = pack_friction(self.model)[2:].reshape(4, -1).T * float(self.friction)
         for fault in self.faults.values():
             if fault.kind == "friction":
                 rows[self._joint(fault.joint), :3] *= fault.value

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from ..dynamics.mass_matrix import mass_matrix
 from ..errors import ArgumentError, RobodynError
-from ..model.packed_model import aligned_copy
+from ..model.packed_model import aligned_copy, pack_frame
 from ..model.robot import RobotModel
 from .obstacles import Obstacle, Plane, Probe, Sphere
 from .plant import Array, Plant
@@ -82,7 +82,7 @@ class RigidPlant(Plant):
         self._scratch = np.zeros(5 * x.size + 2 * n)
 
     def _rebuild(self) -> None:
-        self._block = aligned_copy(self._links().block)
+        self._block = aligned_copy(self._links().packed)
         self._probe_rows = self._make_probe_rows()
         rows = [obstacle.row() for obstacle in self.obstacles]
         self._obstacle_rows = np.concatenate(rows) if rows else EMPTY
@@ -132,7 +132,7 @@ class RigidPlant(Plant):
 
     def _on_body(self, link: str, point: Array) -> tuple[float, Array]:
         """Return the row of a link's body, and a point [m] of the link in the body's frame."""
-        frame = self.model.frame_blocks[link]
+        frame = pack_frame(self.model, link)
         return float(frame[0]), frame[1:10].reshape(3, 3) @ point + frame[10:13]
 
     def _push_rows(self, dt: float) -> Array:

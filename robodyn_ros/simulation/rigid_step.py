@@ -20,10 +20,10 @@ from __future__ import annotations
 
 import math
 
-from ..dynamics.base_axes import R_, o_, place_base, place_bodies
 from ..dynamics.compile import U1, U2, U3, index, inline, kernel
 from ..dynamics.forward_dynamics import _articulated_bodies, _through_mass_matrix
 from ..dynamics.friction import friction_law
+from ..dynamics.joints import R_, o_, place_base, place_bodies
 from ..dynamics.vector import ZERO, add, column_z, cross, dot, load3, load9, matvec, scale, sub
 from ..model import packed_model as at
 from ..model.packed_model import U

@@ -26,7 +26,7 @@ def test_the_counting_scalar_counts():
     for n in (4, 5, 6):
         model = bench.general_arm(n)
         states = [[0.3 * k for k in range(n)]] * 3
-        tally = count(_newton_euler, model.block, states, [n])
+        tally = count(_newton_euler, model.packed, states, [n])
         found[n] = tally["multiplications"], tally["additions"]
     step = [tuple(b - a for a, b in zip(found[n], found[n + 1], strict=True)) for n in (4, 5)]
     assert step[0] == step[1]

@@ -18,8 +18,7 @@ from robodyn_ros.control.physical_consistency import PossibleBodies, nearest_loa
 from robodyn_ros.dynamics.motion import Motion
 from robodyn_ros.errors import ArgumentError
 from robodyn_ros.model.checks import check_model
-from robodyn_ros.model.inertial import bodies_of, parameters_of, pseudo_inertia
-from robodyn_ros.model.rigid_body import RigidBody
+from robodyn_ros.model.rigid_body import RigidBody, bodies_of, parameters_of, pseudo_inertia
 from robodyn_ros.model.robot import Payload
 from robodyn_ros.simulation.rigid import RigidPlant
 

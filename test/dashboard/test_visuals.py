@@ -9,7 +9,7 @@ import pytest
 import robodyn_ros as rd
 from robodyn_ros.dashboard.shapes import foot, ground, link_shapes
 from robodyn_ros.dashboard.visuals import find_mesh, read_visuals
-from robodyn_ros.model.load import BUILT_IN
+from robodyn_ros.model.robots import BUILT_IN
 
 pytest.importorskip("trimesh", reason="comes with viser: pip install '.[dashboard]'")
 

@@ -10,6 +10,7 @@ from oracle import random_state, random_tree
 
 from robodyn_ros.dynamics import cpython_binding as native
 from robodyn_ros.dynamics.coriolis import _equations_of_motion
+from robodyn_ros.dynamics.dispatch import workspace
 from robodyn_ros.dynamics.energy import _potential_energy
 from robodyn_ros.dynamics.force_rate import _force_rate
 from robodyn_ros.dynamics.forward_dynamics import _articulated_bodies
@@ -41,9 +42,9 @@ def tree():
 def both(model, kernel, inputs, outputs, monkeypatch):
     """The built-in function, and the one in plain Python that takes its place elsewhere."""
     assert native.available(), "no built-in functions on this interpreter"
-    built_in = native.bind(model.block, model.n, kernel, inputs, outputs)
+    built_in = native.bind(workspace(model), model.n, kernel, inputs, outputs)
     monkeypatch.setattr(native, "available", lambda: False)
-    return built_in, native.bind(model.block, model.n, kernel, inputs, outputs)
+    return built_in, native.bind(workspace(model), model.n, kernel, inputs, outputs)
 
 
 @pytest.mark.parametrize(("kernel", "inputs", "outputs"), KERNELS, ids=NAMES)
@@ -91,14 +92,14 @@ UNFIT.remove(("too large", 0))  # a large angle is an angle
 
 @pytest.mark.parametrize(("what", "place"), UNFIT)
 def test_refuses_what_it_cannot_vouch_for(tree, what, place):
-    terms = native.bind(tree.block, tree.n, _momentum_terms, 2, [(N,)] * 3)
+    terms = native.bind(workspace(tree), tree.n, _momentum_terms, 2, [(N,)] * 3)
     arguments = list(random_state(tree, 2))
     arguments[place] = unfit(tree)[what]
     assert terms(*arguments) is None
 
 
 def test_refuses_a_wrong_number_of_arguments(tree):
-    terms = native.bind(tree.block, tree.n, _momentum_terms, 2, [(N,)] * 3)
+    terms = native.bind(workspace(tree), tree.n, _momentum_terms, 2, [(N,)] * 3)
     q, qd = random_state(tree, 3)
     assert terms() is None
     assert terms(q) is None
@@ -106,7 +107,7 @@ def test_refuses_a_wrong_number_of_arguments(tree):
 
 
 def test_read_only_states_are_fine(tree):
-    weight = native.bind(tree.block, tree.n, _gravity, 1, [(N,)])
+    weight = native.bind(workspace(tree), tree.n, _gravity, 1, [(N,)])
     (q,) = random_state(tree, 4, 1)
     expected = weight(q)
     q.setflags(write=False)
@@ -114,7 +115,7 @@ def test_read_only_states_are_fine(tree):
 
 
 def test_leaks_nothing(tree):
-    terms = native.bind(tree.block, tree.n, _momentum_terms, 2, [(N,)] * 3)
+    terms = native.bind(workspace(tree), tree.n, _momentum_terms, 2, [(N,)] * 3)
     q, qd = random_state(tree, 5)
     kept = (q, qd, np.ndarray, np.dtype(np.float64))
 
@@ -136,7 +137,7 @@ def test_leaks_nothing(tree):
 def test_outlives_the_model():
     def terms_of_a_passing_model():
         model = random_tree(6, bodies=N)
-        return native.bind(model.block, model.n, _momentum_terms, 2, [(N,)] * 3), model.n
+        return native.bind(workspace(model), model.n, _momentum_terms, 2, [(N,)] * 3), model.n
 
     terms, n = terms_of_a_passing_model()
     gc.collect()

@@ -5,7 +5,7 @@ import pytest
 from dynamics_cases import Motion, robot
 
 import robodyn_ros as rd
-from robodyn_ros.dynamics.filtered_regressor import (
+from robodyn_ros.dynamics.momentum_regressor import (
     filtered_regressor,
     filtered_rotor_columns,
     low_pass,

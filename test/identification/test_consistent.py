@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from robodyn_ros.identification.consistent import IDENTITY, parameters_from_z, pseudo_root
-from robodyn_ros.model.inertial import parameters_of, pseudo_inertia
+from robodyn_ros.model.rigid_body import parameters_of, pseudo_inertia
 
 
 def cloud(seed):

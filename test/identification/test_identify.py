@@ -18,7 +18,7 @@ from robodyn_ros.errors import ArgumentError
 from robodyn_ros.identification.identify import identify
 from robodyn_ros.identification.log import Log
 from robodyn_ros.identification.payload import find_gains, identify_payload
-from robodyn_ros.model.inertial import pseudo_inertia
+from robodyn_ros.model.rigid_body import pseudo_inertia
 from robodyn_ros.simulation.disturbances import perturbed
 
 pytest.importorskip("cvxpy")

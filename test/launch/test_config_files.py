@@ -6,7 +6,7 @@ import pytest
 import yaml
 from ros_harness import bench
 
-from robodyn_ros.model.load import load_robot
+from robodyn_ros.model.robots import load_robot
 from robodyn_ros.nodes.controller_node import ControllerNode, ControllerSettings
 from robodyn_ros.nodes.demo_node import DemoNode, DemoSettings
 from robodyn_ros.nodes.dynamics_node import DynamicsNode, DynamicsSettings

@@ -21,7 +21,7 @@ for module in ("rclpy", "launch_ros", "launch_testing"):
 from ament_index_python.packages import get_packages_with_prefixes  # noqa: E402
 from ros_harness import own_domain  # noqa: E402
 
-from robodyn_ros.model.load import load_robot  # noqa: E402
+from robodyn_ros.model.robots import load_robot  # noqa: E402
 from robodyn_ros.model.urdf import load_urdf  # noqa: E402
 
 OURS = ["simulator_node", "controller_node", "dynamics_node", "demo_node"]

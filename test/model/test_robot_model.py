@@ -24,7 +24,7 @@ def torque(model, seed=0):
 def arrays(model):
     for item in dataclasses.fields(model):
         value = getattr(model, item.name)
-        if item.init and isinstance(value, np.ndarray):
+        if isinstance(value, np.ndarray):
             yield item.name, value
 
 
@@ -45,6 +45,23 @@ def test_nothing_can_be_changed(arm, copied):
             array[...] = 0
         with pytest.raises(dataclasses.FrozenInstanceError):
             setattr(model, name, array)
+
+
+@pytest.mark.parametrize("copied", COPIES.values(), ids=COPIES)
+def test_the_base_body_cannot_be_changed(arm, copied):
+    body = copied(arm).base_body
+    for array in (body.com, body.inertia):
+        with pytest.raises(ValueError, match="read-only"):
+            array[...] = 0
+
+
+def test_computing_leaves_the_packed_parameters_as_they_were():
+    model = random_tree(2, 6)
+    before = model.packed.copy()
+    torque(model)
+    rd.regressor(model, *random_state(model, 1, 3))
+    rd.jacobian(model, *random_state(model, 2, 1), "l2")
+    np.testing.assert_array_equal(model.packed, before)
 
 
 def test_frames_cannot_be_changed():

@@ -14,6 +14,7 @@ from urdf_texts import COUPLED, PAIR, TREE, bare, joint, limit, link, mimic, rob
 
 from robodyn_ros.errors import ArgumentError, ModelWarning, RobodynError, UrdfError
 from robodyn_ros.model.checks import mass_matrix_by_jacobians
+from robodyn_ros.model.packed_model import pack_friction
 from robodyn_ros.model.urdf import load_urdf
 from robodyn_ros.model.urdf_xml import read_urdf
 
@@ -447,8 +448,8 @@ def test_mutations_load_finite_or_are_refused():
             assert "\n" not in str(refusal)
             continue
         loaded += 1
-        for array in (model.block, model.block_without_gravity, model.friction_block):
-            assert np.all(np.isfinite(array)), text
+        assert np.all(np.isfinite(model.packed)), text
+        assert np.all(np.isfinite(pack_friction(model))), text
         assert np.all(np.isfinite(mass_matrix_by_jacobians(model, np.ones(model.n)))), text
         assert np.all(model.q_min <= model.q_max), text
     assert 40 < loaded < 360

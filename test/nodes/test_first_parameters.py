@@ -11,8 +11,8 @@ from diagnostic_msgs.msg import DiagnosticStatus  # isort: skip
 
 import robodyn_ros as rd
 from robodyn_ros.control.arm_controller import Mode
-from robodyn_ros.dynamics.posture import ready
-from robodyn_ros.model.load import BUILT_IN
+from robodyn_ros.dynamics.posture import start_posture
+from robodyn_ros.model.robots import BUILT_IN
 from robodyn_ros.nodes.composed import connect
 from robodyn_ros.nodes.controller_node import ControllerNode
 from robodyn_ros.nodes.demo_node import DemoNode
@@ -54,8 +54,8 @@ ARMS = [
 @pytest.mark.parametrize(("robot", "lock"), ARMS)
 def test_the_posture_to_begin_with_is_within_limits_and_free_to_move(robot, lock):
     model = robot_settings(robot, "", "", lock).load("")
-    q = ready(model)
-    np.testing.assert_array_equal(q, ready(model))
+    q = start_posture(model)
+    np.testing.assert_array_equal(q, start_posture(model))
     assert np.all((q > model.q_min) & (q < model.q_max))
 
     def volumes(postures):

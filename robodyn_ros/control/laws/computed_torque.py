@@ -93,7 +93,7 @@ class ComputedTorqueController(Controller):
 
     def _law(self, state: Any, reference: Any, dt: float) -> int:
         return _computed_torque(
-            self.model.block,
+            self._packed,
             self._own,
             self._mode,
             state.q,

@@ -101,7 +101,7 @@ class PassivityController(Controller):
 
     def _law(self, state: Any, reference: Any, dt: float) -> int:
         return _passivity(
-            self.model.block,
+            self._packed,
             self._own,
             state.q,
             state.qd,

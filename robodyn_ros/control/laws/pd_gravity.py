@@ -79,7 +79,7 @@ class PdGravityController(Controller):
 
     def _law(self, state: Any, reference: Any, dt: float) -> int:
         return _pd_gravity(
-            self.model.block,
+            self._packed,
             self._own,
             self._at_desired,
             state.q,

@@ -9,7 +9,6 @@ only ask for more of a torque that is being held back.
 
 from __future__ import annotations
 
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -18,12 +17,11 @@ import numpy.typing as npt
 from ...dynamics.compile import kernel
 from ...dynamics.dispatch import per_joint
 from ...dynamics.mass_matrix import mass_matrix
+from ...dynamics.posture import maximum_over_postures
 from ...errors import ArgumentError
 from ...model.packed_model import U
 from ...model.robot import RobotModel
 from ..controller import Array, Controller, gains_of
-
-POSTURES, STEPS, ROUNDS = 500, 33, 8  # of the search for the largest inertias
 
 # Rows of the law's own array, n numbers each
 KP, KD, KI, INTEGRAL, GROWN = U(0), U(1), U(2), U(3), U(4)
@@ -129,26 +127,9 @@ class PidController(Controller):
 
 
 def largest_inertia(model: RobotModel) -> Array:
-    """(n,): A_jj max of [9.6], the largest M_jj each joint meets within the joint limits.
+    """Return A_jj max of [9.6] (n,) [kg m^2 or kg]: the largest M_jj within the joint limits."""
 
-    Found by search, the same at every call: the best of random postures, then joint by joint in
-    ever smaller neighbourhoods.
-    """
-    low = np.where(np.isfinite(model.q_min), model.q_min, -np.pi)
-    high = np.where(np.isfinite(model.q_max), model.q_max, np.pi)
-    tries = np.random.default_rng(0).uniform(low, high, (POSTURES, model.n))
-    found = _diagonals(model, tries)
-    best, largest = tries[np.argmax(found, axis=0)], found.max(axis=0)  # a posture per joint
-    for turn, k, j in product(range(ROUNDS), range(model.n), range(model.n)):
-        reach = (high[k] - low[k]) * 0.5**turn
-        tries = np.tile(best[j], (STEPS, 1))
-        tries[:, k] = np.clip(best[j, k] + np.linspace(-reach, reach, STEPS), low[k], high[k])
-        found = _diagonals(model, tries)[:, j]
-        i = int(np.argmax(found))
-        best[j], largest[j] = tries[i], found[i]
-    return largest
+    def largest(j: int) -> float:
+        return maximum_over_postures(model, lambda q: mass_matrix(model, q)[:, j, j])[1]
 
-
-def _diagonals(model: RobotModel, postures: Array) -> Array:
-    """(T, n): the diagonal of M at each posture."""
-    return np.diagonal(mass_matrix(model, postures), axis1=1, axis2=2)
+    return np.array([largest(j) for j in range(model.n)])

@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from ...dynamics.kinematics import _point, jacobian
 from ...errors import ArgumentError
-from ...model.packed_model import aligned_copy
+from ...model.packed_model import aligned_copy, pack_frame
 from ...model.robot import RobotModel
 from ..controller import Array, Controller, gains_of, part, sample
 from .task_kernels import (
@@ -80,8 +80,7 @@ class _PoseController(Controller):
         self.link, self.point, self.orientation = link, _point(point), bool(orientation)
         self._rows = 6 if orientation else 3
         self._check_reach()
-        link_block = [model.frame_blocks[link], self.point]
-        self._block = aligned_copy(np.concatenate([model.block, *link_block]))
+        self._packed = aligned_copy(model.packed, pack_frame(model, link), self.point)
         self._six = np.zeros((int(L) + 6, 6))
         for row, name, gains in ((KP, "kp", kp), (KD, "kd", kd), (KI, "ki", ki)):
             self._six[int(row)] = _task_gains(name, gains)
@@ -156,7 +155,7 @@ class TaskSpaceController(_PoseController):
 
     def _law(self, state: Any, reference: Any, dt: float) -> int:
         return resolved_acceleration(
-            self._block,
+            self._packed,
             self._six,
             self._own,
             self._J,
@@ -218,7 +217,7 @@ class TaskSpacePid(_PoseController):
 
     def _law(self, state: Any, reference: Any, dt: float) -> int:
         return task_pid(
-            self._block,
+            self._packed,
             self._six,
             self._J,
             self._pose_now,

@@ -5,7 +5,7 @@ import pytest
 from oracle import random_tree
 
 import robodyn_ros as rd
-from robodyn_ros.model.inertial import bodies_of, parameters_of, pseudo_inertia
+from robodyn_ros.model.rigid_body import bodies_of, parameters_of, pseudo_inertia
 
 MODELS = {"kuka_lwr4": rd.robots.kuka_lwr4(), "tree": random_tree(3)}
 every_model = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
