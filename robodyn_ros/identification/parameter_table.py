@@ -35,7 +35,12 @@ class Parameter(NamedTuple):
     nominal: float
     value: float
     deviation: float  # standard deviation
-    told: float  # share that comes from the data: 1 from them alone, 0 from the nominal model
+    from_data: float  # share that comes from the data; the rest comes from the nominal model
+
+    @property
+    def told(self) -> float:
+        """Earlier name of `from_data`."""
+        return self.from_data
 
 
 def parameter_table(found: Identified) -> list[Parameter]:
@@ -44,8 +49,8 @@ def parameter_table(found: Identified) -> list[Parameter]:
     Load-dependent friction of joints without a load is left out.
     """
     result = found.consistent
-    told = 1.0 - (result.deviation / result.prior_deviation) ** 2
-    numbers = zip(result.x.tolist(), result.deviation.tolist(), told.tolist(), strict=True)
+    from_data = 1.0 - (result.deviation / result.prior_deviation) ** 2
+    numbers = zip(result.x.tolist(), result.deviation.tolist(), from_data.tolist(), strict=True)
     rows = [Parameter(*head, *row) for head, row in zip(_heads(found), numbers, strict=True)]
     joints = zip(found.nominal.joint_names, found.friction.shape.loaded, strict=True)
     unloaded = {f"load of {joint}" for joint, loaded in joints if not loaded}
@@ -102,7 +107,7 @@ def _standard_sentences(found: Identified) -> Iterator[str]:
     excitable = np.any(found.base.grouping != 0.0, axis=0)
     bodies = found.parameters[: found.design.inertial]
     rows = list(zip(bodies, excitable, strict=False))  # rotors come behind the bodies
-    poor = [p.name for p, shows in rows if shows and p.told < 1.0 - POORLY_EXCITED**2]
+    poor = [p.name for p, shows in rows if shows and p.from_data < 1.0 - POORLY_EXCITED**2]
     never = [p.name for p, shows in rows if not shows]
     if poor:
         yield f"Poorly excited, so they stay near the nominal model: {_by_link(poor)}."
