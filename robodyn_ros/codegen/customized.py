@@ -1,8 +1,7 @@
-"""Customized kernels behind the public functions of the dynamics.
+"""Customized models: the public functions of the dynamics run on kernels for one robot.
 
-`load_customized` gives a model whose functions run on code made for this one robot. The kernels
-are made when they are first needed, and kept on disk: as text in a cache directory, and compiled
-beside it by the compiler's own cache.
+A kernel is generated on first use and cached on disk: its text in a cache directory, its machine
+code beside it by the compiler's own cache.
 """
 
 from __future__ import annotations
@@ -28,14 +27,14 @@ from ..dynamics.ne_star import _ne_star
 from ..dynamics.newton_euler import _gravity, _newton_euler
 from ..errors import ResourceError
 from ..model.robot import RobotModel
+from .generate import checksum, identifier
 from .kernel_code import batch_code, single_code
 from .quantities import QUANTITIES, customized
-from .source import checksum, identifier
 
 WITHOUT_GRAVITY = " without gravity"
 OTHER_NAMES = {"forward_dynamics through M": "forward_dynamics"}
 
-# The generic kernels that run on batches, with the constants they take, and what they compute
+# Generic kernels for batches, with the constants they take, and the quantity they compute
 BATCHES: dict[tuple[Any, tuple[Any, ...]], str] = {
     (_newton_euler, ()): "inverse_dynamics",
     (_gravity, ()): "gravity_torque",
@@ -50,10 +49,10 @@ BATCHES: dict[tuple[Any, tuple[Any, ...]], str] = {
 
 
 def load_customized(model: RobotModel) -> RobotModel:
-    """The same robot; on it, the public functions run kernels made for it alone.
+    """Return a copy of the robot on which the public functions run customized kernels.
 
-    Numbers agree with those of `model` to rounding. A changed copy (`replace`), and one that
-    comes out of a pickle, is an ordinary model again.
+    Results agree with those of `model` to rounding. A changed copy (`replace`) and an unpickled
+    one are ordinary models again.
     """
     twin = model.replace()
     object.__setattr__(twin, "bound", CustomizedKernels(model))
@@ -61,8 +60,8 @@ def load_customized(model: RobotModel) -> RobotModel:
 
 
 class CustomizedKernels(dict[Any, Any]):
-    """The kernels of a customized model, made on demand. Asked for by name, a kernel for single
-    states; by (generic kernel, constants, weightless), one for batches.
+    """Kernels of a customized model, generated on demand: by name a kernel for single states, by
+    (generic kernel, constants, weightless) one for batches.
     """
 
     def __init__(self, model: RobotModel):
@@ -95,8 +94,8 @@ def _batch_kernel(model: RobotModel, name: str, gravity: bool) -> Any:
 
 
 def _loaded(model: RobotModel, name: str, gravity: bool, kind: str) -> tuple[Any, int]:
-    """A kernel from the cache on disk, where it is written first if it is not there, and how many
-    numbers its work space holds.
+    """Return a kernel and the size of its work space, from the cache on disk; write it there if
+    it is missing.
     """
     weight = "" if gravity else "_weightless"
     key = hashlib.sha256(f"{checksum(model)} {_edition()}".encode()).hexdigest()[:16]
@@ -108,16 +107,16 @@ def _loaded(model: RobotModel, name: str, gravity: bool, kind: str) -> tuple[Any
         part.replace(path)
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None:
-        raise ResourceError(f"{path} cannot be loaded; remove it, and it is made again")
+        raise ResourceError(f"{path} cannot be loaded; remove it to have it generated again")
     module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module  # the compiler's cache asks for it by name
+    sys.modules[path.stem] = module  # the compiler's cache looks it up by name
     spec.loader.exec_module(module)
     return getattr(module, f"{name}_{kind}"), module.WORK
 
 
 @cache
 def _edition() -> str:
-    """A digest of all that makes the kernels: others are made when it changes."""
+    """Return a digest of the code that generates kernels: a change of it makes new ones."""
     sources = sorted(Path(__file__).parent.rglob("*.py"))
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
     return f"{EDITION} {digest}"
@@ -125,7 +124,7 @@ def _edition() -> str:
 
 @cache
 def _directory() -> Path:
-    """Where kernels are kept: the user's cache, or, where that cannot be written, for this run."""
+    """Return the directory of kernels: the user's cache, or a temporary one if not writable."""
     root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     directory = root / "robodyn_ros" / "kernels"
     try:

@@ -1,14 +1,14 @@
-"""Scalars made of symbols: every expression is kept once, and trivial work never enters.
+"""Symbolic scalars, simplified while a sweep runs on them; and dual numbers, which carry rates.
 
 A `Graph` holds the expressions of one computation. An `Expression` of it behaves like a float, so
 that a sweep written with + - * / runs on it unchanged. While it runs,
 
     0 x, 1 x, x + 0, x - x      vanish
     numbers                     are folded
-    equal expressions           are one and the same (operands in a fixed order)
-    a minus sign                moves outwards; it costs nothing
+    equal expressions           are stored once (operands in a fixed order)
+    a minus sign                moves outwards, where it costs nothing
 
-Some symbols are constants of the robot. What is made of constants alone is computed off line.
+Some symbols are constants of the robot. Expressions of constants alone are computed off line.
 """
 
 from __future__ import annotations
@@ -16,6 +16,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from typing import Any
+
+import numpy as np
+
+Scalar = Any  # a float, an Expression or a Dual
 
 FUNCTIONS: dict[str, Callable[[float], float]] = {
     "sin": math.sin,
@@ -25,13 +29,12 @@ FUNCTIONS: dict[str, Callable[[float], float]] = {
     "sign": lambda x: math.copysign(1.0, x) if x else 0.0,
 }
 
-# A reference to an expression is a whole number other than 0: its place in the graph, counted from
-# 1, and negative for the negated expression.
+# Index of an expression in its graph, counted from 1; negative for the negated expression
 Reference = int
 
 
 class Graph:
-    """Expressions, each with its operation, its arguments, and whether it is constant."""
+    """Expressions, each with its operation, its arguments, and whether it is a constant."""
 
     def __init__(self) -> None:
         self.operation: list[str] = []
@@ -52,30 +55,33 @@ class Graph:
         return found
 
     def symbol(self, name: str, *, constant: bool = False) -> Expression:
-        """An input, or a constant of the robot whose value is not known yet."""
+        """Return an input, or a constant of the robot with an unknown value."""
         return Expression(self, self._node("symbol", (name,), constant))
 
     def number(self, value: float) -> Reference:
+        """Return the reference of a number."""
         if value == 0.0:
             return self.zero
         found = self._node("number", (abs(float(value)),), True)
         return found if value > 0.0 else -found
 
     def reference(self, x: Expression | float) -> Reference:
+        """Return the reference of an expression or a number."""
         return x.reference if isinstance(x, Expression) else self.number(float(x))
 
     def value(self, x: Reference) -> float | None:
-        """The number that x is, if it is one."""
+        """Return the value of x if it is a number, else None."""
         if self.operation[abs(x) - 1] != "number":
             return None
         value: float = self.arguments[abs(x) - 1][0]
         return value if x > 0 else -value
 
     def is_constant(self, x: Reference) -> bool:
+        """Return whether x consists of constants alone."""
         return self.constant[abs(x) - 1]
 
     def split(self, x: Reference) -> tuple[Reference, Reference]:
-        """(c, y) with x = c y: the constant factor of a product, and the rest."""
+        """Return (c, y) with x = c y and c the constant factor of a product, else 1."""
         place = abs(x) - 1
         if self.operation[place] == "*" and not self.constant[place]:
             first, second = self.arguments[place]
@@ -84,6 +90,7 @@ class Graph:
         return self.one if x > 0 else -self.one, abs(x)
 
     def multiply(self, a: Reference, b: Reference) -> Reference:
+        """Return a b, with at most one constant factor."""
         if self.zero in (a, b):
             return self.zero
         if a < 0:
@@ -101,12 +108,13 @@ class Graph:
             a, b = b, a
         if self.constant[a - 1] and not self.constant[b - 1]:
             c, rest = self.split(b)
-            if c != self.one:  # one coefficient is enough
+            if c != self.one:
                 return self.multiply(self.multiply(a, c), rest)
             return self._node("*", (a, b), False)
         return self._node("*", (min(a, b), max(a, b)), self.constant[a - 1])
 
     def add(self, a: Reference, b: Reference) -> Reference:
+        """Return a + b; multiples of one expression become one multiple."""
         if a == -b:
             return self.zero
         if self.zero in (a, b):
@@ -115,7 +123,7 @@ class Graph:
         if va is not None and vb is not None:
             return self.number(va + vb)
         (ca, ra), (cb, rb) = self.split(a), self.split(b)
-        if ra == rb:  # multiples of one expression
+        if ra == rb:
             return self.multiply(self.add(ca, cb), ra)
         if abs(a) > abs(b):
             a, b = b, a
@@ -125,6 +133,7 @@ class Graph:
         return self._node("+", (a, b), constant)
 
     def divide(self, a: Reference, b: Reference) -> Reference:
+        """Return a / b; by a constant, it is a product with its inverse."""
         if a == self.zero:
             return a
         if a < 0:
@@ -143,6 +152,7 @@ class Graph:
         return self._node("/", (a, b), self.constant[a - 1] and self.constant[b - 1])
 
     def function(self, name: str, x: Reference) -> Reference:
+        """Return one of FUNCTIONS of x."""
         value = self.value(x)
         if value is not None:
             return self.number(FUNCTIONS[name](value))
@@ -170,7 +180,7 @@ class Expression:
 
     def __add__(self, other: Any) -> Expression:
         if not isinstance(other, (Expression, float, int)):
-            return NotImplemented  # an array adds its elements one by one
+            return NotImplemented  # an array applies the operation to its elements
         return self._with(self.graph.add(self.reference, self.graph.reference(other)))
 
     def __mul__(self, other: Any) -> Expression:
@@ -193,9 +203,52 @@ class Expression:
         return self._with(self.graph.divide(self.graph.reference(other), self.reference))
 
     def apply(self, name: str) -> Expression:
-        """One of FUNCTIONS of it."""
+        """Return one of FUNCTIONS of this expression."""
         return self._with(self.graph.function(name, self.reference))
 
     @property
     def is_zero(self) -> bool:
+        """Whether this is the number 0."""
         return self.reference == self.graph.zero
+
+
+class Dual:
+    """Value and rate of a scalar: a sweep on duals returns its outputs with their rates.
+
+    The rate is that of the component itself, in the turning frame. For the sine of an angle x,
+    `spin` is the rate of x: a rotation by x then takes two more products instead of six,
+    (R v)' = R v' + x' z x (R v), see `rotated`.
+    """
+
+    __slots__ = ("rate", "spin", "value")
+
+    def __init__(self, value: Scalar, rate: Scalar, spin: Scalar = 0.0):
+        self.value, self.rate, self.spin = value, rate, spin
+
+    def __neg__(self) -> Dual:
+        return Dual(-self.value, -self.rate, -self.spin)
+
+    def __add__(self, other: Any) -> Dual:
+        if isinstance(other, np.ndarray):
+            return NotImplemented
+        value, rate = value_and_rate(other)
+        return Dual(self.value + value, self.rate + rate)
+
+    def __mul__(self, other: Any) -> Dual:
+        if isinstance(other, np.ndarray):
+            return NotImplemented
+        value, rate = value_and_rate(other)
+        return Dual(self.value * value, self.rate * value + self.value * rate)
+
+    __radd__, __rmul__ = __add__, __mul__
+
+    def __sub__(self, other: Any) -> Dual:
+        return self + -other
+
+    def __rsub__(self, other: Any) -> Dual:
+        return -self + other
+
+
+def value_and_rate(x: Any) -> tuple[Scalar, Scalar]:
+    """Return value and rate of a scalar; without a rate it is 0."""
+    return (x.value, x.rate) if isinstance(x, Dual) else (x, 0.0)

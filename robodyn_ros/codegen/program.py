@@ -1,7 +1,7 @@
-"""A computation as a list of assignments, with what it costs: the form that becomes code.
+"""Programs: a computation as a list of assignments, ready to be written as code; its cost.
 
-Every assignment has a sum of two terms, a product, a quotient or a function on its right; a term
-may be a product that nothing else needs. What no output needs does not appear.
+On the right of an assignment stands a sum of two terms, a product, a quotient or a function. A
+term may be a product with no other use. Expressions that no output needs do not appear.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ NAME = re.compile(r"\b[a-zA-Z_]\w*(?:\[\d+\])?")
 
 @dataclass(frozen=True)
 class Operations:
-    """What one evaluation costs. A change of sign costs nothing, as in [Khalil2019]."""
+    """Operations of one evaluation. A change of sign costs nothing, as in [Khalil2019]."""
 
     multiplications: int = 0  # and divisions
     additions: int = 0  # and subtractions
@@ -28,6 +28,7 @@ class Operations:
 
     @property
     def total(self) -> int:
+        """Number of all operations."""
         return sum(asdict(self).values())
 
     def __str__(self) -> str:
@@ -37,7 +38,7 @@ class Operations:
 
 
 def operations(outputs: Sequence[Expression]) -> Operations:
-    """What outputs cost together, each shared expression once, constants nothing."""
+    """Return the cost of all outputs: shared expressions count once, constants not at all."""
     graph = outputs[0].graph
     counts: Counter[str] = Counter()
     for place in in_order(graph, [x.reference for x in outputs]):
@@ -60,10 +61,11 @@ class Assignment:
     function: str = ""
 
     def names(self) -> list[str]:
-        """What the value is made of."""
+        """Return the names in the value."""
         return NAME.findall(self.value)
 
     def text(self, functions: dict[str, str] | None = None) -> str:
+        """Return the right side; `functions` renames functions."""
         if not self.function:
             return self.value
         return f"{(functions or {}).get(self.function, self.function)}({self.value})"
@@ -71,23 +73,26 @@ class Assignment:
 
 @dataclass(frozen=True)
 class Program:
-    """Assignments in order: those off line, those of each evaluation; then the outputs."""
+    """Assignments in order: those computed off line, those of each evaluation, the outputs."""
 
     off_line: tuple[Assignment, ...]
     steps: tuple[Assignment, ...]
     outputs: tuple[str, ...]
 
     def functions(self) -> list[str]:
+        """Return the names of all functions called."""
         found = {step.function for step in (*self.off_line, *self.steps)}
         return sorted(found - {""})
 
 
-def written(outputs: Sequence[Expression]) -> Program:
-    """The program of these outputs. The same outputs give the same text."""
+def to_program(outputs: Sequence[Expression]) -> Program:
+    """Return the program of these outputs; the same outputs give the same text."""
     return _Writer(outputs[0].graph, [x.reference for x in outputs]).program()
 
 
 class _Writer:
+    """Names expressions in their order and writes their right sides."""
+
     def __init__(self, graph: Graph, outputs: list[Reference]):
         self.graph, self.outputs = graph, outputs
         self.places = in_order(graph, outputs)
@@ -135,13 +140,13 @@ class _Writer:
 
 
 def with_constants(program: Program) -> tuple[Program, list[str]]:
-    """The program with what it needs from off line in one array, `constants`, and their names."""
-    ours = {step.name for step in program.off_line}
+    """Return the program with its off-line values in one array `constants`, and their names."""
+    off_line = {step.name for step in program.off_line}
     used: dict[str, str] = {}
 
     def stored(text: str) -> str:
         for name in NAME.findall(text):
-            if (name in ours or name.startswith("parameters[")) and name not in used:
+            if (name in off_line or name.startswith("parameters[")) and name not in used:
                 used[name] = f"constants[{len(used)}]"
         return NAME.sub(lambda found: used.get(found[0], found[0]), text)
 

@@ -1,4 +1,4 @@
-"""The quantities code can be made for: what goes in, what comes out, and the sweep between."""
+"""The quantities that code is generated for: their inputs, outputs and sweeps."""
 
 from __future__ import annotations
 
@@ -8,32 +8,32 @@ from dataclasses import dataclass
 from ..errors import ArgumentError
 from ..model.robot import RobotModel
 from .expression import Expression
-from .frames import robot_of
-from .grouping import group
 from .program import Operations, operations
 from .robot import Robot
 from .sharing import shared
-from .sweeps.force_rate import force_rate
-from .sweeps.forward_dynamics import articulated, through_mass_matrix
-from .sweeps.friction import friction_torque
-from .sweeps.mass_matrix import mass_matrix
-from .sweeps.momentum import momentum_terms
-from .sweeps.ne_star import ne_star
-from .sweeps.newton_euler import gravity_torque, inverse_dynamics
-from .sweeps.regressor import regressor
+from .sweeps.mass_matrix import articulated, mass_matrix, through_mass_matrix
+from .sweeps.momentum import momentum_terms, ne_star
+from .sweeps.newton_euler import (
+    force_rate,
+    friction_torque,
+    gravity_torque,
+    inverse_dynamics,
+    regressor,
+)
+from .symbolic_model import robot_of, to_base_parameters
 
 Sweep = Callable[[Robot], list[list[Expression]]]
 
 
 @dataclass(frozen=True)
 class Quantity:
-    """A public function of the dynamics, on symbols. Several sweeps: the cheapest is taken."""
+    """A public function of the dynamics, on symbols; of several sweeps the cheapest is used."""
 
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     sweeps: tuple[Sweep, ...]
-    inertial: bool = True  # whether base parameters make a difference
-    own_frames: bool = False  # whether it speaks of the model's own frames
+    inertial: bool = True  # whether it depends on inertial parameters
+    own_frames: bool = False  # whether its result refers to the model's own frames
 
 
 QUANTITIES = {
@@ -53,7 +53,7 @@ QUANTITIES = {
 
 @dataclass(frozen=True)
 class Customized:
-    """One quantity of one robot, ready to be written down."""
+    """One quantity of one robot as expressions, ready to be written as code."""
 
     name: str
     quantity: Quantity
@@ -63,6 +63,11 @@ class Customized:
     base: bool
     symbolic: bool
     gravity: bool
+
+    @property
+    def expressions(self) -> list[Expression]:
+        """All outputs in one list."""
+        return [x for part in self.outputs for x in part]
 
 
 def customized(
@@ -74,14 +79,15 @@ def customized(
     gravity: bool = True,
     sweep: Sweep | None = None,
 ) -> Customized:
-    """A quantity run on symbols for this robot. `base`: with base or standard parameters; None
-    takes what costs less. `sweep` chooses one of several.
+    """Return a quantity of this robot as expressions, with as few operations as possible.
+
+    base: with base or standard parameters; None: the cheaper. sweep: one of several.
     """
     try:
         quantity = QUANTITIES[name]
     except KeyError:
         known = ", ".join(QUANTITIES)
-        raise ArgumentError(f"there is no quantity '{name}'; there are {known}") from None
+        raise ArgumentError(f"there is no quantity '{name}'; choose one of {known}") from None
     sweeps = quantity.sweeps if sweep is None else (sweep,)
     if model.coupled:
         sweeps = tuple(one for one in sweeps if one is not articulated)
@@ -95,7 +101,7 @@ def customized(
                 model, gravity=gravity, symbolic=symbolic, own_frames=quantity.own_frames
             )
             if choice:
-                group(robot)
+                to_base_parameters(robot)
             outputs = _shared(robot, one(robot))
             cost = operations([x for part in outputs for x in part])
             candidates.append(

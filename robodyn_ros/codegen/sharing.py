@@ -1,12 +1,12 @@
-"""Fewer operations for the same outputs: common factors, and sums and products that share a part.
+"""Fewer operations for the same outputs: common factors, and common parts of sums and products.
 
-Sums and products that serve only one other of their kind are merged into it first, so that the
-order in which a sweep happened to write its terms does not matter. Then, as long as it helps,
+First, sums and products with a single use in another of their kind are merged into it, so that the
+order of terms in a sweep does not matter. Then these steps are repeated while they help:
 
-    a x + b x          becomes  (a + b) x       where the two products serve nothing else
-    a + b + c, a + b   share    a + b           and products likewise, the commonest pair first
+    a x + b x          becomes  (a + b) x       if the two products have no other use
+    a + b + c, a + b   share    a + b           products likewise, the most common pair first
 
-No step ever adds an operation. Ties go to what stands first, so that the result is reproducible.
+No step adds an operation. Ties go to the first candidate, so that the result is reproducible.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Pair = tuple[int, int]
 
 
 def shared(outputs: Sequence[Expression]) -> list[Expression]:
-    """The same outputs, in a graph of their own, by fewer operations."""
+    """Return the same outputs with fewer operations, in a new graph."""
     graph = outputs[0].graph
     network = _Network(graph, [x.reference for x in outputs])
     while True:
@@ -34,7 +34,7 @@ def shared(outputs: Sequence[Expression]) -> list[Expression]:
 
 
 class _Network:
-    """The part of a graph that outputs need, with sums and products of any length."""
+    """The part of a graph needed by the outputs, with sums and products of any length."""
 
     def __init__(self, graph: Graph, outputs: list[Reference]):
         self.graph, self.outputs = graph, outputs
@@ -55,10 +55,10 @@ class _Network:
         return uses
 
     def merge(self) -> None:
-        """Take up sums into the one sum they serve, products into the one product."""
+        """Merge sums with a single use into the sum that uses them, and products likewise."""
         uses = self._uses()
         for place in sorted(self.terms):
-            kind = self.kind.get(place, "")  # it may have been taken up already
+            kind = self.kind.get(place, "")  # empty if it was merged before
             if kind and kind in "+*":
                 merged: list[Reference] = []
                 for x in self.terms[place]:
@@ -70,10 +70,10 @@ class _Network:
                     else:
                         merged.append(x)
                 self.terms[place] = _without_opposites(merged) if kind == "+" else merged
-        self._dissolve()
+        self._remove_trivial()
 
     def factor(self) -> bool:
-        """Take common factors out of the terms of each sum."""
+        """Factor common factors out of each sum; return whether any was found."""
         uses, changed = self._uses(), False
         for place in sorted(self.terms):
             while self.kind.get(place) == "+" and self._factor_one(place, uses):
@@ -106,13 +106,13 @@ class _Network:
         uses[total] = uses[product] = 1
         if terms:
             terms.append(product)
-        else:  # the sum is now a product
+        else:  # the whole sum becomes a product
             self.kind[place], self.terms[place] = "*", [best, total]
             del self.kind[product], self.terms[product]
         return True
 
     def share(self, kind: str) -> bool:
-        """Give pairs that occur in several sums, or products, an expression of their own."""
+        """Extract pairs that occur in several sums, or products; return whether any was found."""
         changed = False
         while True:
             counts: Counter[Pair] = Counter()
@@ -124,10 +124,10 @@ class _Network:
             best = min(counts, key=lambda pair: (-counts[pair], pair))
             if counts[best] < 2:
                 return changed
-            self._take_out(kind, best)
+            self._extract(kind, best)
             changed = True
 
-    def _take_out(self, kind: str, pair: Pair) -> None:
+    def _extract(self, kind: str, pair: Pair) -> None:
         a, b = pair
         holders = [
             place
@@ -141,10 +141,10 @@ class _Network:
             terms.remove(sign * a)
             terms.remove(sign * b)
             terms.append(sign * own)
-        self._dissolve()
+        self._remove_trivial()
 
-    def _dissolve(self) -> None:
-        """What has become a sum or product of one is that one; an empty sum is zero."""
+    def _remove_trivial(self) -> None:
+        """Replace sums and products of one term by it, and empty sums by zero."""
         while True:
             stand_in = {
                 place: terms[0] if terms else self.graph.zero
@@ -171,7 +171,7 @@ class _Network:
         return place
 
     def rebuilt(self) -> list[Expression]:
-        """The outputs as expressions of a new graph that holds nothing else."""
+        """Return the outputs as expressions of a new graph."""
         new = Graph()
         made: dict[int, Expression] = {}
         stack = [abs(x) for x in reversed(self.outputs)]
@@ -190,11 +190,8 @@ class _Network:
 
     def _arguments(self, place: int) -> list[Reference]:
         if place in self.terms:
-            return (
-                sorted(self.terms[place], key=abs)
-                if self.kind[place] in "+*"
-                else (self.terms[place])
-            )
+            terms = self.terms[place]
+            return sorted(terms, key=abs) if self.kind[place] in "+*" else terms
         if self.graph.operation[place - 1] in ("symbol", "number"):
             return []
         return list(self.graph.arguments[place - 1])
@@ -210,7 +207,7 @@ class _Network:
             return arguments[0] / arguments[1]
         if kind not in "+*":
             return arguments[0].apply(kind)
-        # Constants first: what is made of them alone is computed off line
+        # Constants first: their sum or product is computed off line
         arguments.sort(key=lambda x: not new.is_constant(x.reference))
         total = arguments[0]
         for x in arguments[1:]:
@@ -219,6 +216,7 @@ class _Network:
 
 
 def _without_opposites(terms: list[Reference]) -> list[Reference]:
+    """Return the terms without pairs x, -x."""
     left = list(terms)
     for x in terms:
         if x in left and -x in left:
@@ -228,13 +226,13 @@ def _without_opposites(terms: list[Reference]) -> list[Reference]:
 
 
 def _pairs(terms: list[Reference]) -> Iterator[Pair]:
-    """Pairs of terms, without regard to a common sign: the smaller place first, and positive."""
+    """Yield pairs of terms up to a common sign: the smaller place first, and positive."""
     for a, b in combinations(sorted(terms, key=abs), 2):
         yield (a, b) if a > 0 else (-a, -b)
 
 
 def in_order(graph: Graph, outputs: Sequence[Reference]) -> list[int]:
-    """The places of all expressions that outputs need, arguments first."""
+    """Return the places of all expressions that the outputs need, arguments first."""
     needed: set[int] = set()
     stack = [abs(x) for x in outputs]
     while stack:

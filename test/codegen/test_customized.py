@@ -10,8 +10,8 @@ from oracle import random_tree
 import robodyn_ros as rd
 from robodyn_ros.codegen import customized
 from robodyn_ros.codegen.customized import BATCHES, load_customized
+from robodyn_ros.codegen.kernel_runtime import set_sines
 from robodyn_ros.codegen.quantities import QUANTITIES
-from robodyn_ros.codegen.sines import set_sines
 from robodyn_ros.dynamics.compile import OPTIONS
 
 

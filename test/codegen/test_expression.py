@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from robodyn_ros.codegen.expression import Graph
-from robodyn_ros.codegen.program import Operations, operations, written
+from robodyn_ros.codegen.program import Operations, operations, to_program
 from robodyn_ros.codegen.sharing import shared
 
 
@@ -55,7 +55,7 @@ def test_sharing_finds_common_factors_and_parts():
 def test_what_no_output_needs_is_not_written(graph):
     x, y = graph.symbol("x[0]"), graph.symbol("y[0]")
     x * y + x  # computed, and not asked for
-    program = written([x + y])
+    program = to_program([x + y])
     assert [(step.name, step.value) for step in program.steps] == [("x1", "x[0] + y[0]")]
 
 

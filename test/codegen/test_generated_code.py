@@ -11,10 +11,9 @@ from codegen_cases import ROBOTS, error, reference, run_c, states
 from oracle import random_tree
 
 import robodyn_ros as rd
-from robodyn_ros.codegen.frames import parameters_of
-from robodyn_ros.codegen.generate import generate
+from robodyn_ros.codegen.generate import checksum, generate, identifier
 from robodyn_ros.codegen.quantities import QUANTITIES
-from robodyn_ros.codegen.source import checksum, identifier
+from robodyn_ros.codegen.symbolic_model import parameters_of
 
 
 def inputs_of(model, quantity, state):

@@ -6,9 +6,9 @@ from codegen_cases import ROBOTS, error, evaluated, flat, reference, states
 from oracle import random_tree
 
 import robodyn_ros as rd
-from robodyn_ros.codegen.frames import parameters_of
 from robodyn_ros.codegen.quantities import QUANTITIES, customized
-from robodyn_ros.codegen.sweeps.forward_dynamics import articulated, through_mass_matrix
+from robodyn_ros.codegen.sweeps.mass_matrix import articulated, through_mass_matrix
+from robodyn_ros.codegen.symbolic_model import parameters_of
 
 TREES = {f"tree_{seed}": {"seed": seed, "bodies": 6, "mimic": 0.3 * (seed % 2)} for seed in (3, 4)}
 

@@ -1,47 +1,54 @@
-"""The mass matrix on symbols: composite bodies, each in the frame of its first joint."""
+"""The mass matrix and forward dynamics on symbols.
+
+The mass matrix is that of composite bodies, each in the frame of its first joint. Forward dynamics
+by articulated bodies, [Khalil2019] 7.6.2, take a number of operations that grows linearly with the
+joints. Those through M and its factors grow with their cube, but from a lower start: for six or
+seven joints they are cheaper.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from ..expression import Expression
-from ..robot import Robot, Scalar, Vector, cross, vector
+from ..expression import Expression, Scalar
+from ..robot import ZERO, Body, Robot, Vector, cross, is_zero, turns, vector
+from .newton_euler import euler_torque, rate_matrix, torques
 
 
 def mass_matrix(robot: Robot) -> list[list[Expression]]:
-    """M of q, row by row."""
+    """Return M of q, row by row."""
     return [list(matrix(robot).flat)]
 
 
 def matrix(robot: Robot) -> Vector:
-    """M as an array."""
+    """Return M (n, n)."""
     bodies = robot.bodies
     M = np.diag(vector(*robot.rotors)) + 0.0
     m, h, J = ([getattr(body, name) for body in bodies] for name in ("m", "mc", "J"))
     for i in reversed(range(len(bodies))):
         body, p = bodies[i], bodies[i].parent
-        # The composite's momentum at unit rate of the joint, seen by the joints below
+        # The composite body's momentum at unit rate of its joint, for the joints below
         if body.prismatic:
             f, torque = vector(0.0, 0.0, m[i]), vector(h[i][1], -h[i][0], 0.0)
         else:
             f, torque = vector(-h[i][1], h[i][0], 0.0), J[i][:, 2]
-        _enter(M, robot, i, i, f, torque)
+        _add_entry(M, robot, i, i, f, torque)
         carrier, j = body, p
         while j >= 0:
             f = carrier.to_parent(f)
             torque = carrier.to_parent(torque) + cross(carrier.place, f)
-            _enter(M, robot, i, j, f, torque)
+            _add_entry(M, robot, i, j, f, torque)
             carrier, j = bodies[j], bodies[j].parent
         if p >= 0:
             moment = body.to_parent(h[i])
-            J[p] = J[p] + body.matrix_to_parent(J[i]) + _shift(m[i], moment, body.place)
+            J[p] = J[p] + body.matrix_to_parent(J[i]) + _parallel_axis(m[i], moment, body.place)
             h[p] = h[p] + moment + m[i] * body.place
             m[p] = m[p] + m[i]
     return M
 
 
-def _enter(M: Vector, robot: Robot, i: int, j: int, f: Vector, torque: Vector) -> None:
-    """Joint j's part of the wrench that joint i's unit rate needs."""
+def _add_entry(M: Vector, robot: Robot, i: int, j: int, f: Vector, torque: Vector) -> None:
+    """Add joint j's part of the momentum at unit rate of joint i."""
     one, other = robot.bodies[i], robot.bodies[j]
     value = (one.ratio * other.ratio) * (f if other.prismatic else torque)[2]
     a, b = one.coordinate, other.coordinate
@@ -53,8 +60,8 @@ def _enter(M: Vector, robot: Robot, i: int, j: int, f: Vector, torque: Vector) -
         M[a, b] = M[b, a] = M[a, b] + value
 
 
-def _shift(m: Scalar, h: Vector, r: Vector) -> Vector:
-    """What an inertia grows by when its reference point moves by -r; h its first moment."""
+def _parallel_axis(m: Scalar, h: Vector, r: Vector) -> Vector:
+    """Return what an inertia with first moment h grows by when its origin moves by -r."""
     k = h + h + m * r
     across = h + m * r
     S = np.empty((3, 3), dtype=object)
@@ -63,3 +70,125 @@ def _shift(m: Scalar, h: Vector, r: Vector) -> Vector:
         S[i, i] = r[j] * k[j] + r[o] * k[o]
         S[i, j] = S[j, i] = -(r[i] * across[j] + r[j] * h[i])
     return S
+
+
+def through_mass_matrix(robot: Robot) -> list[list[Expression]]:
+    """Return qdd of q, qd and tau: M = L^T D L from the tips on, which keeps the zeros of M."""
+    n = robot.n
+    still: list[Scalar] = [0.0] * len(robot.bodies)
+    bias = torques(robot, robot.rates("qd"), still, [0.0] * n)
+    x: list[Scalar] = [tau - c for tau, c in zip(robot.inputs("tau"), bias, strict=True)]
+    M = matrix(robot)
+    L = np.full((n, n), 0.0, dtype=object)
+    inverse: list[Scalar] = [0.0] * n
+    for k in reversed(range(n)):
+        inverse[k] = 1.0 / M[k, k]
+        for i in range(k):
+            L[k, i] = M[k, i] * inverse[k]
+            for j in range(i + 1):
+                M[i, j] = M[i, j] - L[k, i] * M[k, j]
+            x[i] = x[i] - L[k, i] * x[k]
+    qdd: list[Scalar] = []
+    for k in range(n):
+        value = x[k] * inverse[k]
+        for i in range(k):
+            value = value - L[k, i] * qdd[i]
+        qdd.append(value)
+    return [qdd]
+
+
+def articulated(robot: Robot) -> list[list[Expression]]:
+    """Return qdd of q, qd and tau; every joint must have its own coordinate."""
+    bodies, moves, xd, tau = robot.bodies, turns(robot), robot.rates("qd"), robot.inputs("tau")
+    w: list[Vector] = []
+    gamma: list[tuple[Vector, Vector]] = []  # (7.68)
+    bias: list[tuple[Vector, Vector]] = []  # (7.70), with the other sign
+    inertia: list[tuple[Vector, Vector, Vector]] = []
+    products: list[Vector] = []
+    for i, (body, turn) in enumerate(zip(bodies, moves, strict=True)):
+        tilted = turn.tilted(turn.parent_of(w))
+        w.append(turn.turned(tilted) + vector(0.0, 0.0, turn.total(xd)))
+        across = vector(w[i][1] * xd[i], -w[i][0] * xd[i], 0.0)
+        moved = ZERO
+        if body.parent >= 0:
+            moved = body.from_parent(products[body.parent] @ body.place)
+        gamma.append((ZERO, moved + 2.0 * across) if body.prismatic else (across, moved))
+        products.append(rate_matrix(w[i], ZERO, tilted))
+        bias.append((euler_torque(body, w[i], ZERO, products[i]), products[i] @ body.mc))
+        inertia.append((body.J, _skew(body.mc), body.m * np.eye(3).astype(object)))
+
+    solved: list[tuple[Vector, Vector, Scalar, Scalar]] = [(ZERO, ZERO, 0.0, 0.0)] * len(bodies)
+    for i in reversed(range(len(bodies))):
+        body, p, k = bodies[i], bodies[i].parent, bodies[i].coordinate
+        A, B, D = inertia[i]
+        n, f = bias[i]
+        Un, Uf = (B[:, 2], D[:, 2]) if body.prismatic else (A[:, 2], B[2, :])
+        inverse = 1.0 / ((Uf if body.prismatic else Un)[2] + robot.rotors[k])  # (7.71)
+        u = tau[k] - (f if body.prismatic else n)[2]
+        solved[i] = Un, Uf, inverse, u
+        if p < 0:
+            continue
+        A, B, D = _articulated_inertia(
+            body, inertia[i], inverse, is_zero(robot.rotors[k])
+        )  # (7.72)
+        turning, moving = gamma[i]
+        share = u * inverse
+        n = n + A @ turning + B @ moving + Un * share  # (7.73)
+        f = f + B.T @ turning + D @ moving + Uf * share
+        f = body.to_parent(f)
+        n = body.to_parent(n) + cross(body.place, f)
+        bias[p] = bias[p][0] + n, bias[p][1] + f  # (7.75)
+        A, B, D = (body.matrix_to_parent(X) for X in (A, B, D))
+        inertia[p] = _plus_shifted(inertia[p], A, B, D, body.place)  # (7.74)
+
+    wd: list[Vector] = []
+    a: list[Vector] = []
+    qdd: list[Scalar] = [0.0] * robot.n
+    for i, body in enumerate(bodies):
+        wd_i, a_i = ZERO, -robot.gravity
+        if body.parent >= 0:
+            wd_i = wd[body.parent]
+            a_i = a[body.parent] + cross(wd_i, body.place)
+        wd_i, a_i = body.from_parent(wd_i) + gamma[i][0], body.from_parent(a_i) + gamma[i][1]
+        Un, Uf, inverse, u = solved[i]
+        x = (u - Un @ wd_i - Uf @ a_i) * inverse  # (7.77)
+        qdd[body.coordinate] = x
+        along = vector(0.0, 0.0, x)
+        wd.append(wd_i if body.prismatic else wd_i + along)  # (7.78)
+        a.append(a_i + along if body.prismatic else a_i)
+    return [qdd]
+
+
+def _articulated_inertia(
+    body: Body, inertia: tuple[Vector, Vector, Vector], inverse: Scalar, free: bool
+) -> tuple[Vector, Vector, Vector]:
+    """Return the inertia that the parent feels through the joint; a free joint has no rotor."""
+    A, B, D = inertia
+    whole = np.block([[A, B], [B.T, D]])
+    axis = 5 if body.prismatic else 2
+    column = whole[:, axis]
+    share = column * inverse
+    left = np.empty((6, 6), dtype=object)
+    for i in range(6):
+        for j in range(i + 1):
+            resists = free and axis in (i, j)
+            left[i, j] = left[j, i] = 0.0 if resists else whole[i, j] - share[i] * column[j]
+    return left[:3, :3], left[:3, 3:], left[3:, 3:]
+
+
+def _plus_shifted(
+    own: tuple[Vector, Vector, Vector], A: Vector, B: Vector, D: Vector, r: Vector
+) -> tuple[Vector, Vector, Vector]:
+    """Return a body's own inertia plus one at r from its origin."""
+    B_new = B + np.column_stack([cross(r, D[:, k]) for k in range(3)])
+    grown = np.array([cross(r, B[k]) for k in range(3)], dtype=object)
+    A_new = A + grown + np.column_stack([cross(r, B_new[k]) for k in range(3)])
+    for i in range(3):
+        for j in range(i):
+            A_new[i, j] = A_new[j, i]
+    return own[0] + A_new, own[1] + B_new, own[2] + D
+
+
+def _skew(v: Vector) -> Vector:
+    """Return [v x]."""
+    return np.array([[0.0, -v[2], v[1]], [v[2], 0.0, -v[0]], [-v[1], v[0], 0.0]], dtype=object)

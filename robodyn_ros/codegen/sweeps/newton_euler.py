@@ -1,34 +1,87 @@
-"""NE on symbols: [Khalil2019] (7.51)-(7.61), with the products of velocities shared.
+"""Newton-Euler on symbols: inverse dynamics, gravity torque, force rate, regressor; and friction.
 
-The nine elements of U = [wd x] + [w x][w x] serve three times: for the next origin's acceleration,
-for the force U mc, and for the torque, whose component along x is
+[Khalil2019] (7.51)-(7.61), with the products of velocities shared. The nine elements of
+U = [wd x] + [w x][w x] serve three times: for the next origin's acceleration, for the force U mc,
+and for the torque, whose component along x is
 
     XX wd1 + (ZZ - YY) w2 w3 - XY U31 + XZ U21 + YZ (U22 - U33)
 
-and so on round the axes. w1^2 + w2^2 does not change when the body turns about z, so that it is
-taken before the turn, where it is often known already.
+and cyclically for the others. w1^2 + w2^2 does not change when the body turns about z: it is taken
+before the turn, where it is often known already.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..angular import Turn, turns
-from ..expression import Expression
-from ..robot import ZERO, Body, Robot, Scalar, Vector, cross, vector
+from ..expression import Dual, Expression, Scalar, value_and_rate
+from ..robot import ZERO, Body, Robot, Turn, Vector, cross, turns, vector
+
+PARAMETERS = 10  # of a body in the regressor
+
+
+class Motion(NamedTuple):
+    """Motion of a body in its own frame."""
+
+    w: Vector  # angular velocity
+    wd: Vector  # angular acceleration
+    a: Vector  # acceleration of the origin, minus gravity
+    U: Vector  # [wd x] + [w x][w x]
 
 
 def inverse_dynamics(robot: Robot) -> list[list[Expression]]:
-    """tau of q, qd and qdd."""
+    """Return tau of q, qd and qdd."""
     return [torques(robot, robot.rates("qd"), robot.rates("qdd"), robot.inputs("qdd"))]
 
 
 def gravity_torque(robot: Robot) -> list[list[Expression]]:
-    """tau of q alone."""
+    """Return tau of q."""
     still: list[Scalar] = [0.0] * len(robot.bodies)
     return [torques(robot, still, still, [0.0] * robot.n)]
+
+
+def force_rate(robot: Robot) -> list[list[Expression]]:
+    """Return tau and tau_dot of q, qd, qdd and qddd: NE on dual numbers.
+
+    The values are those of [GuarinoLoBianco2009]. The way is shorter: rates of components in the
+    turning frames need no angular jerk.
+    """
+    qd, qdd, qddd = (robot.rates(name) for name in ("qd", "qdd", "qddd"))
+    xd = [Dual(v, a) for v, a in zip(qd, qdd, strict=True)]
+    xdd: list[Scalar] = [Dual(a, j) for a, j in zip(qdd, qddd, strict=True)]
+    moves = [
+        replace(turn, sine=Dual(turn.sine, turn.cosine * rate, rate))
+        for turn, rate in ((turn, turn.total(qd)) for turn in turns(robot))
+    ]
+    bodies = []
+    for body, rate in zip(robot.bodies, qd, strict=True):
+        moving = replace(body)
+        if body.prismatic:
+            moving.place = body.place + body.axis * Dual(0.0, rate)
+        else:
+            moving.sine = Dual(body.sine, body.cosine * rate, rate)
+        bodies.append(moving)
+    inputs = zip(robot.inputs("qdd"), robot.inputs("qddd"), strict=True)
+    rotors: list[Scalar] = [Dual(a, j) for a, j in inputs]
+    tau = torques(replace(robot, bodies=bodies), xd, xdd, rotors, moves)
+    values, rates = zip(*(value_and_rate(x) for x in tau), strict=True)
+    return [list(values), list(rates)]
+
+
+def friction_torque(robot: Robot) -> list[list[Expression]]:
+    """Return tau of qd: [Khalil2019] (7.26), with a sharp sign."""
+    out = []
+    for v, joint in zip(robot.inputs("qd"), robot.friction, strict=True):
+        viscous, coulomb, stiction, decay = joint
+        dry = coulomb
+        if not (isinstance(coulomb, float) and stiction == coulomb):
+            dry = dry + (stiction - coulomb) * (-(v.apply("abs") * decay)).apply("exp")
+        out.append(viscous * v + v.apply("sign") * dry)
+    return [out]
 
 
 def torques(
@@ -38,44 +91,47 @@ def torques(
     qdd: list[Scalar],
     moves: list[Turn] | None = None,
 ) -> list[Any]:
-    """One sweep out, one back; the rates of the joints, and qdd for the rotors."""
-    return handed_down(robot, *wrenches(robot, xd, xdd, moves), qdd)
+    """Return tau for the joints' rates xd and xdd; qdd accelerates the rotors."""
+    return joint_torques(robot, *body_wrenches(robot, xd, xdd, moves), qdd)
 
 
-def wrenches(
+def motions(
+    robot: Robot, xd: list[Scalar], xdd: list[Scalar], moves: list[Turn] | None = None
+) -> Iterator[Motion]:
+    """Yield the motion of each body, from the base to the tips."""
+    found: list[Motion] = []
+    for i, (body, turn) in enumerate(zip(robot.bodies, moves or turns(robot), strict=True)):
+        w_p, wd_p = (ZERO, ZERO) if turn.parent < 0 else found[turn.parent][:2]
+        rate, acceleration = turn.total(xd), turn.total(xdd)
+        tilted = turn.tilted(w_p)
+        w = turn.turned(tilted)
+        wd = turn.from_parent(wd_p)
+        wd = wd + vector(w[1] * rate, -w[0] * rate, acceleration)
+        w = w + vector(0.0, 0.0, rate)
+        a = -robot.gravity
+        if body.parent >= 0:
+            a = found[body.parent].a + found[body.parent].U @ body.place
+        a = body.from_parent(a)
+        if body.prismatic:
+            a = a + vector(2.0 * w[1] * xd[i], -2.0 * w[0] * xd[i], xdd[i])
+        found.append(Motion(w, wd, a, rate_matrix(w, wd, tilted)))
+        yield found[i]
+
+
+def body_wrenches(
     robot: Robot, xd: list[Scalar], xdd: list[Scalar], moves: list[Turn] | None = None
 ) -> tuple[list[Vector], list[Vector]]:
-    """The sweep out: the force and the moment about its origin that move each body."""
-    w: list[Vector] = []
-    wd: list[Vector] = []
-    a: list[Vector] = []
-    U: list[Vector] = []
+    """Return the force, and the moment about its origin, that move each body."""
     forces: list[Vector] = []
     moments: list[Vector] = []
-    for i, (body, turn) in enumerate(zip(robot.bodies, moves or turns(robot), strict=True)):
-        on_base, p = body.parent < 0, body.parent
-        below = (ZERO, ZERO) if turn.parent < 0 else (w[turn.parent], wd[turn.parent])
-        rate, acceleration = turn.total(xd), turn.total(xdd)
-        tilted = turn.tilted(below[0])
-        w_i = turn.turned(tilted)
-        wd_i = turn.from_parent(below[1])
-        wd_i = wd_i + vector(w_i[1] * rate, -w_i[0] * rate, acceleration)
-        w_i = w_i + vector(0.0, 0.0, rate)
-        a_i = -robot.gravity if on_base else a[p] + U[p] @ body.place
-        a_i = body.from_parent(a_i)
-        if body.prismatic:
-            a_i = a_i + vector(2.0 * w_i[1] * xd[i], -2.0 * w_i[0] * xd[i], xdd[i])
-        w.append(w_i)
-        wd.append(wd_i)
-        a.append(a_i)
-        U.append(rate_matrix(w_i, wd_i, tilted))
-        forces.append(body.m * a_i + U[i] @ body.mc)
-        moments.append(euler(body, w_i, wd_i, U[i]) + cross(body.mc, a_i))
+    for body, (w, wd, a, U) in zip(robot.bodies, motions(robot, xd, xdd, moves), strict=True):
+        forces.append(body.m * a + U @ body.mc)
+        moments.append(euler_torque(body, w, wd, U) + cross(body.mc, a))
     return forces, moments
 
 
 def rate_matrix(w: Vector, wd: Vector, tilted: Vector) -> Vector:
-    """U; `tilted` is w before the turn about z."""
+    """Return U; `tilted` is w before the turn about z."""
     xx, yy, zz = w * w
     xy, xz, yz = w[0] * w[1], w[0] * w[2], w[1] * w[2]
     return np.array(
@@ -88,8 +144,8 @@ def rate_matrix(w: Vector, wd: Vector, tilted: Vector) -> Vector:
     )
 
 
-def euler(body: Body, w: Vector, wd: Vector, U: Vector) -> Vector:
-    """J wd + w x J w."""
+def euler_torque(body: Body, w: Vector, wd: Vector, U: Vector) -> Vector:
+    """Return J wd + w x J w."""
     (XX, XY, XZ), (_, YY, YZ), (_, _, ZZ) = body.J
     return vector(
         XX * wd[0]
@@ -110,10 +166,10 @@ def euler(body: Body, w: Vector, wd: Vector, U: Vector) -> Vector:
     )
 
 
-def handed_down(
+def joint_torques(
     robot: Robot, forces: list[Vector], moments: list[Vector], qdd: list[Scalar]
 ) -> list[Any]:
-    """The sweep back: wrenches from body to parent, and what each joint takes of them."""
+    """Return tau: wrenches are added from body to parent and projected on the joint axes."""
     forces, moments = list(forces), list(moments)
     tau: list[Scalar] = [rotor * x for rotor, x in zip(robot.rotors, qdd, strict=True)]
     for i in reversed(range(len(robot.bodies))):
@@ -125,3 +181,63 @@ def handed_down(
             forces[p] = forces[p] + f
             moments[p] = moments[p] + body.to_parent(moments[i]) + cross(body.place, f)
     return tau
+
+
+def regressor(robot: Robot) -> list[list[Expression]]:
+    """Return Y of q, qd and qdd, row by row, for a robot in the frames of its model.
+
+    As in `dynamics/regressor.py`, a row of a body's ten columns is its motion times that of each
+    joint that carries it, in the body's own axes.
+    """
+    xd, xdd = robot.rates("qd"), robot.rates("qdd")
+    width = PARAMETERS * len(robot.bodies)
+    Y = np.full((robot.n, width), 0.0, dtype=object)
+    units: list[dict[int, tuple[Vector, Vector]]] = []  # z and v of the joints that carry a body
+    for i, (body, motion) in enumerate(zip(robot.bodies, motions(robot, xd, xdd), strict=True)):
+        units.append(_unit_motions(robot, i, units))
+        T = body.own
+        plain = not (T - np.eye(3)).any()
+        w, wd, a, U = motion
+        if not plain:
+            w, wd, a = T @ w, T @ wd, T @ a
+            U = rate_matrix(w, wd, w)
+        columns = _inertia_columns(w, wd, U)
+        for j, (z, v) in units[i].items():
+            row = _row(z if plain else T @ z, v if plain else T @ v, a, U, columns)
+            k, start = robot.bodies[j].coordinate, PARAMETERS * i
+            share = robot.bodies[j].ratio * row
+            Y[k, start : start + PARAMETERS] = Y[k, start : start + PARAMETERS] + share
+    return [list(Y.flat)]
+
+
+def _unit_motions(
+    robot: Robot, i: int, known: list[dict[int, tuple[Vector, Vector]]]
+) -> dict[int, tuple[Vector, Vector]]:
+    """Return for each joint that carries body i the angular and linear velocity at unit rate."""
+    body, found = robot.bodies[i], {}
+    if body.parent >= 0:
+        for j, (z, v) in known[body.parent].items():
+            v = v + cross(z, body.place)
+            found[j] = body.from_parent(z), body.from_parent(v)
+    along = vector(0.0, 0.0, 1.0)
+    found[i] = (ZERO, along) if body.prismatic else (along, ZERO)
+    return found
+
+
+def _inertia_columns(w: Vector, wd: Vector, U: Vector) -> list[Vector]:
+    """Return the torque J wd + w x J w per unit of XX, XY, XZ, YY, YZ and ZZ."""
+    xy, xz, yz = w[0] * w[1], w[0] * w[2], w[1] * w[2]
+    return [
+        vector(wd[0], xz, -xy),
+        vector(-U[2, 0], U[2, 1], U[0, 0] - U[1, 1]),
+        vector(U[1, 0], U[2, 2] - U[0, 0], -U[1, 2]),
+        vector(-yz, wd[1], xy),
+        vector(U[1, 1] - U[2, 2], -U[0, 1], U[0, 2]),
+        vector(yz, -xz, wd[2]),
+    ]
+
+
+def _row(z: Vector, v: Vector, a: Vector, U: Vector, columns: list[Vector]) -> Vector:
+    """Return a joint's share of a body's wrench per unit of each of its ten parameters."""
+    moments: list[Scalar] = [z @ column for column in columns]
+    return vector(v @ a, *(v @ U + cross(a, z)), *moments)

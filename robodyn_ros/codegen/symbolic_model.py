@@ -1,4 +1,14 @@
-"""From a RobotModel to the robot of the sweeps: Khalil and Kleinfinger's frames on any tree."""
+"""A RobotModel as the robot of the symbolic sweeps: Khalil and Kleinfinger's frames on any tree.
+
+Base parameters, [Khalil2019] 7.5.3: part of a body's inertia moves just as well with its parent.
+On a revolute joint these are its mass, its first moment along the axis, and an inertia that is
+equal all round the axis; on a prismatic joint its whole inertia tensor. From the tips to the base,
+`to_base_parameters` moves that part to the parent. The body keeps zeros in its place, and
+parameters without an effect on any torque vanish when the outputs are traced back.
+
+NE* has an eleventh parameter, the spread m |c|^2. It moves by the same rules: it is half the trace
+of the inertia that the body would have if it consisted of points.
+"""
 
 from __future__ import annotations
 
@@ -10,31 +20,33 @@ import numpy.typing as npt
 from ..model import packed_model as at
 from ..model.packed_model import frame_with_axis_z
 from ..model.robot import FRICTION, RobotModel
-from .expression import Expression, Graph
-from .robot import TINY, Body, Robot, Scalar, Vector, sine_cosine, vector
+from .expression import Expression, Graph, Scalar
+from .robot import TINY, Body, Robot, Vector, sine_cosine, vector
 
 Array = npt.NDArray[np.float64]
 Placement = tuple[Array, Array]  # rotation and origin of a frame in another
 
-STAY: Placement = (np.eye(3), np.zeros(3))
+IDENTITY: Placement = (np.eye(3), np.zeros(3))
 PARAMETERS_PER_BODY = 10
+ROUNDING = 4e-16  # relative error of a sum that should cancel
 
 
 def robot_of(
     model: RobotModel, *, gravity: bool = True, symbolic: bool = False, own_frames: bool = False
 ) -> Robot:
-    """The robot with its parameters as numbers, or as symbols: see `parameters_of`. `own_frames`
-    keeps the origins and x axes of the model.
+    """Return the robot with standard parameters, as numbers or as symbols: see `parameters_of`.
+
+    own_frames: keep the origins and x axes of the model.
     """
     graph = Graph()
     joints = [_joint(model, i) for i in range(len(model.link_names))]
-    chosen = [STAY] * len(joints) if own_frames else _choose(model, joints)
+    chosen = [IDENTITY] * len(joints) if own_frames else _choose(model, joints)
     bodies = []
     for i in range(len(joints)):
         body = _body(model, i, graph, joints, chosen)
         body.own = snapped(frame_with_axis_z(model.axis[i]) @ chosen[i][0])
-        weigh = _symbolic_mass if symbolic else _known_mass
-        weigh(model, i, body, graph, chosen[i])
+        set_inertia = _set_symbolic_inertia if symbolic else _set_known_inertia
+        set_inertia(model, i, body, graph, chosen[i])
         bodies.append(body)
     per_joint: list[list[Scalar]] = [
         getattr(model, name).tolist() for name in ("rotor_inertia", *FRICTION)
@@ -51,34 +63,34 @@ def robot_of(
 
 
 def parameter(graph: Graph, k: int) -> Expression:
-    """Entry k of what `parameters_of` gives, as a symbol."""
+    """Return entry k of `parameters_of` as a symbol."""
     return graph.symbol(f"parameters[{k}]", constant=True)
 
 
 def parameters_of(model: RobotModel) -> Array:
-    """What a robot with symbolic parameters takes: ten per body as in
-    `model.inertial_parameters()`, then rotor inertias and the four of friction, all joints each.
+    """Return the values of symbolic parameters: ten per body as in `model.inertial_parameters()`,
+    then for all joints rotor inertia and the four friction parameters.
     """
     rest = [getattr(model, name) for name in ("rotor_inertia", *FRICTION)]
     return np.concatenate([model.inertial_parameters(), *rest])
 
 
 def _joint(model: RobotModel, i: int) -> Placement:
-    """The frame whose z is the axis of body i, seen from that of its parent, at position 0."""
+    """Return the frame whose z is the axis of body i, in that of its parent, at position 0."""
     row = model.packed[int(at.HEADER) + int(at.ROW) * (i + 1) :]
     E = row[int(at.ROTATION) : int(at.ROTATION) + 9].reshape(3, 3)
     return snapped(E), row[int(at.PLACE) : int(at.PLACE) + 3]
 
 
 def snapped(x: Array) -> Array:
-    """Sines, cosines or places without the last digits that rounding left of 0 and 1."""
+    """Return x with values next to -1, 0 and 1 rounded to them."""
     whole = np.round(x)
     return np.where(np.abs(x - whole) < TINY, np.where(np.abs(whole) <= 1.0, whole, x), x) + 0.0
 
 
 def _choose(model: RobotModel, joints: list[Placement]) -> list[Placement]:
-    """For each body the frame to compute in, seen from the one whose z is its axis."""
-    chosen: list[Placement] = [STAY] * len(joints)
+    """Return the frame to compute in for each body, in the one whose z is its axis."""
+    chosen: list[Placement] = [IDENTITY] * len(joints)
     for i in reversed(range(len(joints))):
         children = np.flatnonzero(model.parent == i)
         if children.size:
@@ -91,7 +103,7 @@ def _choose(model: RobotModel, joints: list[Placement]) -> list[Placement]:
 def _on_common_normal(
     next_axis: Array, origin: Array, model: RobotModel, i: int, c: int
 ) -> Placement:
-    """x along the common normal with the next axis, which goes through `origin`."""
+    """Return a frame with x along the common normal with the next axis, through `origin`."""
     normal = snapped(np.cross([0.0, 0.0, 1.0], next_axis))
     parallel = not normal.any()
     height = origin[2]
@@ -112,9 +124,9 @@ def _body(
     model: RobotModel, i: int, graph: Graph, joints: list[Placement], chosen: list[Placement]
 ) -> Body:
     parent, prismatic = int(model.parent[i]), bool(model.prismatic[i])
-    (G, shift), (G_p, shift_p) = chosen[i], chosen[parent] if parent >= 0 else STAY
+    (G, shift), (G_p, shift_p) = chosen[i], chosen[parent] if parent >= 0 else IDENTITY
     E, place = joints[i]
-    turn_1, turn_2, turn_3 = _three_turns(snapped(G_p.T @ E @ G))
+    turn_1, turn_2, turn_3 = _euler_rotations(snapped(G_p.T @ E @ G))
     origin = G_p.T @ (place + E @ shift - shift_p)
     origin = np.where(np.abs(origin) < TINY, 0.0, origin)
     ratio, offset = float(model.ratio[i]), float(model.offset[i])
@@ -127,7 +139,7 @@ def _body(
         x = moved + offset
         where = where + axis * x
     else:
-        # The last turn goes into the joint's angle, whole quarters of it for nothing
+        # The last rotation is part of the joint's angle; its whole quarter turns cost nothing
         angle = offset + math.atan2(turn_3[1], turn_3[2])
         quarters = round(angle / (math.pi / 2.0))
         rest = angle - quarters * math.pi / 2.0
@@ -138,21 +150,23 @@ def _body(
     return Body(parent, prismatic, k, ratio, tilt, where, axis, x, quarters, sine, cosine)
 
 
-def _three_turns(E: Array) -> list[tuple[int, float, float]]:
-    """E = Rz Rx Rz, each turn as (axis, sine, cosine)."""
+def _euler_rotations(E: Array) -> list[tuple[int, float, float]]:
+    """Return the rotations (axis, sine, cosine) of E = Rz Rx Rz."""
     sine, cosine = math.hypot(E[0, 2], E[1, 2]), float(E[2, 2])
-    if sine < TINY:  # the axes are parallel: one turn about x by 0 or 180 degrees, one about z
+    if sine < TINY:  # parallel axes: a rotation about x by 0 or 180 degrees, and one about z
         flip = math.copysign(1.0, cosine)
         return [(2, 0.0, 1.0), (0, 0.0, flip), (2, flip * float(E[1, 0]), float(E[0, 0]))]
     s1, c1 = float(E[0, 2]) / sine, -float(E[1, 2]) / sine
-    if c1 < -TINY or (abs(c1) <= TINY and s1 < 0.0):  # the smaller first turn: none, if it can be
+    if c1 < -TINY or (abs(c1) <= TINY and s1 < 0.0):  # the smaller first rotation
         s1, c1, sine = -s1, -c1, -sine
     c3, s3 = c1 * float(E[0, 0]) + s1 * float(E[1, 0]), c1 * float(E[0, 1]) + s1 * float(E[1, 1])
     turns = snapped(np.array([[s1, c1], [sine, cosine], [-s3, c3]])).tolist()
     return [(axis, *turn) for axis, turn in zip((2, 0, 2), turns, strict=True)]
 
 
-def _known_mass(model: RobotModel, i: int, body: Body, graph: Graph, frame: Placement) -> None:
+def _set_known_inertia(
+    model: RobotModel, i: int, body: Body, graph: Graph, frame: Placement
+) -> None:
     G, shift = frame
     turn = frame_with_axis_z(model.axis[i]) @ G
     seen = model.body(i).seen_from(snapped(turn.T), -G.T @ shift)
@@ -164,13 +178,15 @@ def _known_mass(model: RobotModel, i: int, body: Body, graph: Graph, frame: Plac
 
 
 def without_residue(J: Array) -> Vector:
-    """A tensor without what rounding left where its elements cancel."""
-    J = np.where(np.abs(J) < 4e-16 * np.abs(J).max(), 0.0, J)
+    """Return a tensor with 0 where rounding left a residue of elements that cancel."""
+    J = np.where(np.abs(J) < ROUNDING * np.abs(J).max(), 0.0, J)
     return np.array(J.tolist(), dtype=object)
 
 
-def _symbolic_mass(model: RobotModel, i: int, body: Body, graph: Graph, frame: Placement) -> None:
-    """The ten parameters as symbols, moved into the frame chosen; that is done off line."""
+def _set_symbolic_inertia(
+    model: RobotModel, i: int, body: Body, graph: Graph, frame: Placement
+) -> None:
+    """Set the ten parameters as symbols, transformed off line into the chosen frame."""
     first = PARAMETERS_PER_BODY * i
     p = [parameter(graph, first + k) for k in range(PARAMETERS_PER_BODY)]
     G, shift = frame
@@ -183,3 +199,68 @@ def _symbolic_mass(model: RobotModel, i: int, body: Body, graph: Graph, frame: P
     across = (2.0 * (t @ mc) - m * (t @ t)) * np.eye(3) - np.outer(t, mc) - np.outer(mc, t)
     body.m, body.mc, body.J = m, mc - m * t, J - (across + m * np.outer(t, t))
     body.spread = (body.mc @ body.mc) / m
+
+
+def to_base_parameters(robot: Robot) -> None:
+    """Move from each body to its parent the inertia that moves just as well with it."""
+    for i in reversed(range(len(robot.bodies))):
+        body = robot.bodies[i]
+        _add_rotor(robot, body)
+        if body.parent >= 0:
+            parent = robot.bodies[body.parent]
+            if body.prismatic:
+                _move_inertia(body, parent)
+            else:
+                _move_symmetric_part(body, parent)
+
+
+def _move_inertia(body: Body, parent: Body) -> None:
+    parent.J = parent.J + body.matrix_to_parent(body.J)
+    parent.spread = parent.spread + body.spread
+    body.J, body.spread = np.full((3, 3), 0.0, dtype=object), 0.0
+
+
+def _move_symmetric_part(body: Body, parent: Body) -> None:
+    m, h, a = body.m, body.mc[2], body.J[1, 1]
+    r, z = body.place, body.axis
+    moment = m * r + h * z
+    # About the parent's origin: a mass at r, a first moment along z there, and a (1 - z z^T)
+    about = (m * (r @ r) + 2.0 * h * (r @ z) + a) * np.eye(3)
+    parent.J = parent.J + about - m * np.outer(r, r) - a * np.outer(z, z)
+    parent.J = parent.J - h * (np.outer(r, z) + np.outer(z, r))
+    parent.spread = parent.spread + (m * (r @ r) + 2.0 * h * (r @ z) + a)
+    parent.m, parent.mc = parent.m + m, parent.mc + moment
+    body.m, body.mc[2], body.J[1, 1] = 0.0, 0.0, 0.0
+    body.J[0, 0] = _difference(body.J[0, 0], a)
+    body.spread = body.spread - a
+    if all(isinstance(x, float) for x in parent.J.flat):
+        parent.J = without_residue(parent.J.astype(float))
+
+
+def _add_rotor(robot: Robot, body: Body) -> None:
+    """Add a rotor inertia to its body if both turn equally fast about the axis."""
+    k = body.coordinate
+    alone = sum(other.coordinate == k for other in robot.bodies) == 1 and body.ratio == 1.0
+    if alone and not body.prismatic and _turns_alone_about_its_axis(robot, body):
+        body.J[2, 2], robot.rotors[k] = body.J[2, 2] + robot.rotors[k], 0.0
+
+
+def _turns_alone_about_its_axis(robot: Robot, body: Body) -> bool:
+    """Return whether no joint below turns the body about its axis, too."""
+    if body.parent < 0:
+        return True
+    parent = robot.bodies[body.parent]
+    if parent.prismatic:
+        return parent.parent < 0
+    return parent.parent < 0 and body.axis[2] == 0.0
+
+
+def _difference(a: Scalar, b: Scalar) -> Scalar:
+    """Return a - b, 0 if they differ by rounding only."""
+    if (
+        isinstance(a, float)
+        and isinstance(b, float)
+        and abs(a - b) < ROUNDING * max(abs(a), abs(b))
+    ):
+        return 0.0
+    return a - b

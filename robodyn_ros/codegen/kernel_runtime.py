@@ -1,42 +1,66 @@
-"""A program as machine code: handed to the compiler as what it is, one operation after the other.
+"""Run-time part of the customized kernels: generated files import it.
 
-The compiler reads Python, finds the types of all its values, and optimizes; for straight-line code
-of some hundred operations that takes seconds, nearly all of it for finding out that everything is
-a float. Here the operations are given to its back end directly.
+`straight_line` turns a program into machine code. Read as Python, straight-line code of some
+hundred operations takes the compiler seconds, nearly all of them to infer that every value is a
+float. Here the operations go directly to its back end.
+
+`set_sines` computes sines and cosines in vectors, with an error below one unit in the last place.
+As in `dynamics/joints.py`, but the rounding error of the reduction to a quarter turn is kept and
+added at the end. Angles beyond LARGE_ANGLE go to the library.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba import types as nb
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from ..dynamics.compile import inline
+from ..dynamics.joints import (
+    C1,
+    C2,
+    C3,
+    C4,
+    C5,
+    C6,
+    LARGE_ANGLE,
+    PI_2_HIGH,
+    PI_2_LOW,
+    PI_2_MIDDLE,
+    S1,
+    S2,
+    S3,
+    S4,
+    S5,
+    S6,
+)
 from .program import Assignment
+
+Slot = tuple[int, int]  # which array, and which number of it
 
 double, word = ir.DoubleType(), ir.IntType(64)
 CONTRACT = ("contract",)  # a * b + c may be fused, as in all kernels
 NO_OVERFLOW = ("nsw", "nuw")
 
 
-Place = tuple[int, int]  # which array, and which number of it
-
-
 def straight_line(
     steps: Sequence[Assignment],
-    inputs: Mapping[str, Place],
-    outputs: Mapping[Place, str],
+    inputs: Mapping[str, Slot],
+    outputs: Mapping[Slot, str],
     stride: int,
     widths: Sequence[int],
 ) -> Any:
-    """A function (arrays, lane, sample) for compiled code. It reads its inputs from the arrays,
-    writes its outputs to them, and returns 0, or NaN if one of them is not finite.
+    """Return a function (arrays, lane, sample) for compiled code. It reads its inputs from the
+    arrays, writes its outputs to them, and returns 0, or NaN if one of them is not finite.
 
-    Number k of the first array, the work space, is its element k * stride + lane; number k of
-    another is element sample * width + k.
+    Number k of the first array, the work space, is element k * stride + lane; number k of another
+    array is element sample * width + k.
     """
 
     @intrinsic
@@ -53,6 +77,8 @@ def straight_line(
 
 
 class _Builder:
+    """Writes the operations of a program with LLVM's builder."""
+
     def __init__(
         self,
         builder: Any,
@@ -64,36 +90,36 @@ class _Builder:
     ):
         self.builder, self.arrays, self.lane, self.stride = builder, arrays, lane, stride
         self.starts = [self._by(sample, width) for width in widths]
-        self.known: dict[str, Any] = {}
+        self.values: dict[str, Any] = {}
 
     def run(
         self,
         steps: Sequence[Assignment],
-        inputs: Mapping[str, Place],
-        outputs: Mapping[Place, str],
+        inputs: Mapping[str, Slot],
+        outputs: Mapping[Slot, str],
     ) -> Any:
-        for name, place in inputs.items():
-            self.known[name] = self.builder.load(self._pointer(place))
-        given = list(self.known.values())
+        for name, slot in inputs.items():
+            self.values[name] = self.builder.load(self._pointer(slot))
+        given = list(self.values.values())
         for step in steps:
             value = self._sum(step.value)
-            self.known[step.name] = self._function(step.function, value)
+            self.values[step.name] = self._function(step.function, value)
         values = [self._sum(text) for text in outputs.values()]
-        for place, value in zip(outputs, values, strict=True):
-            self.builder.store(value, self._pointer(place))
+        for slot, value in zip(outputs, values, strict=True):
+            self.builder.store(value, self._pointer(slot))
         return self._multiply(ir.Constant(double, 0.0), self._total(given + values))
 
     def _by(self, index: Any, width: int) -> Any:
         return self.builder.mul(index, ir.Constant(word, width), flags=NO_OVERFLOW)
 
-    def _pointer(self, place: Place) -> Any:
-        array, k = place
+    def _pointer(self, slot: Slot) -> Any:
+        array, k = slot
         first, step = (self.starts[array - 1], k) if array else (self.lane, k * self.stride)
         offset = self.builder.add(first, ir.Constant(word, step), flags=NO_OVERFLOW)
         return self.builder.gep(self.arrays[array], [offset], inbounds=True)
 
     def _sum(self, text: str) -> Any:
-        """A sum of products, as the programs write them: blanks around every sign but a first."""
+        """Return a sum of products, written with blanks around every operator but a first sign."""
         words = text.removeprefix("-").split(" ")
         value = self._product(words)
         if text.startswith("-"):
@@ -104,7 +130,7 @@ class _Builder:
         return value
 
     def _product(self, words: list[str]) -> Any:
-        """Use up words as far as a product goes."""
+        """Return the product at the start of `words`, and remove it from them."""
         value = self._factor(words.pop(0))
         while words and words[0] in "*/":
             by = self._multiply if words.pop(0) == "*" else self._divide
@@ -112,7 +138,7 @@ class _Builder:
         return value
 
     def _factor(self, word: str) -> Any:
-        return self.known[word] if word in self.known else ir.Constant(double, float(word))
+        return self.values[word] if word in self.values else ir.Constant(double, float(word))
 
     def _multiply(self, a: Any, b: Any) -> Any:
         return self.builder.fmul(a, b, flags=CONTRACT)
@@ -121,7 +147,7 @@ class _Builder:
         return self.builder.fdiv(a, b, flags=CONTRACT)
 
     def _total(self, values: list[Any]) -> Any:
-        """Their sum, in pairs: no addition waits long for another."""
+        """Return the sum of the values, in pairs, so that additions run in parallel."""
         while len(values) > 1:
             pairs = zip(values[::2], values[1::2], strict=False)
             odd = values[len(values) - len(values) % 2 :]
@@ -135,6 +161,8 @@ class _Builder:
 
 
 def _library(name: str) -> Callable[[Any, Any], Any]:
+    """Return a call of a function of the back end."""
+
     def call(builder: Any, x: Any) -> Any:
         return builder.call(builder.module.declare_intrinsic(name, [double]), [x])
 
@@ -149,3 +177,54 @@ def _sign(builder: Any, x: Any) -> Any:
 
 
 FUNCTIONS = {"abs": _library("llvm.fabs"), "exp": _library("llvm.exp"), "sign": _sign}
+
+
+@inline
+def sine_cosine(x):
+    """Return sine and cosine of x, for |x| <= LARGE_ANGLE."""
+    k = np.floor(x * (2.0 / math.pi) + 0.5)
+    high = x - k * PI_2_HIGH  # exact
+    middle = high - k * PI_2_MIDDLE
+    lost = k * PI_2_LOW - ((high - middle) - k * PI_2_MIDDLE)
+    y = middle - lost
+    tail = (middle - y) - lost  # the reduced angle is y + tail
+    z = y * y
+    rest = y * z * (S1 + z * (S2 + z * (S3 + z * (S4 + z * (S5 + z * S6)))))
+    s = y + (rest + tail * (1.0 - 0.5 * z))
+    rest = z * z * (C1 + z * (C2 + z * (C3 + z * (C4 + z * (C5 + z * C6)))))
+    most = 1.0 - 0.5 * z
+    c = most + (((1.0 - most) - 0.5 * z) + (rest - y * tail))
+    # Quarter turn k: sine and cosine are swapped for odd k, and change signs with k // 2
+    half = np.floor(0.5 * k)
+    sign = 1.0 - 2.0 * (half - 2.0 * np.floor(0.5 * half))
+    odd = k != 2.0 * half
+    return sign * (c if odd else s), sign * (-s if odd else c)
+
+
+@inline
+def set_sines(a, count):
+    """Store sines and cosines of the first `count` angles of a behind them.
+
+    Return 0, or NaN if an angle is not finite.
+    """
+    large, infinite = 0, 0
+    for i in range(count):
+        large += not abs(a[i]) <= LARGE_ANGLE
+        infinite += not abs(a[i]) < np.inf
+        s, c = sine_cosine(a[i])
+        a[count + i] = s
+        a[count + count + i] = c
+    if large > 0:
+        for i in range(count):
+            a[count + i] = math.sin(a[i])
+            a[count + count + i] = math.cos(a[i])
+    return 0.0 if infinite == 0 else np.nan
+
+
+@inline
+def filled(a, size):
+    """Return `size` numbers: those of a, repeated."""
+    out = np.empty(size)
+    for i in range(size):
+        out[i] = a[i % a.size]
+    return out
