@@ -60,7 +60,7 @@ class Arm:
             ("controller_node", "arm", ARM),
         ):
             told = {f"{prefix}.{name}": value for name, value, _ in leaves(values)}
-            self.feed.take_parameters(node, told, whole=True)
+            self.feed.on_parameters(node, told, whole=True)
         self.duration = 0.3
         self.step()
         self.page = Page(self.feed, Visuals([], []), self, port)
@@ -74,7 +74,7 @@ class Arm:
 
     def push(self, link, force, torque, answer) -> None:
         """Push the plant, and let the page hear it as it would by topic."""
-        self.feed.take_push(link, force, torque)
+        self.feed.on_push(link, force, torque)
         self.plant.push(link, force, torque=torque, axes="link", duration=self.duration)
         answer(True, "")
 
@@ -91,14 +91,14 @@ class Arm:
         if move := self.demo.next(state.t):
             self.controller.follow(move)
         feed, wanted = self.feed, self.controller.reference
-        feed.take_state(state.t, names, state.q, state.tau)
-        feed.take_reference(state.t, names, wanted.q, wanted.qd)
-        feed.take_residual(state.t, names, report.r)
-        feed.take_truth(names, state.tau_ext)
-        feed.take_force(report.link, report.wrench[:3])
+        feed.on_state(state.t, names, state.q, state.tau)
+        feed.on_reference(state.t, names, wanted.q, wanted.qd)
+        feed.on_residual(state.t, names, report.r)
+        feed.on_truth(names, state.tau_ext)
+        feed.on_wrench(report.link, report.wrench[:3])
         force = float(np.linalg.norm(report.wrench[:3]))
         reason = told.reason if told.level is Level.UNKNOWN else ""
-        feed.take_word(told.level.name, told.link or "", force, " ".join(told.joints), reason)
+        feed.on_detector(told.level.name, told.link or "", force, " ".join(told.joints), reason)
         feed.mode = self.controller.mode.name
         self.plant.step(tau, STEP)
 
@@ -124,7 +124,7 @@ class Arm:
 
     def press(self, browser) -> None:
         browser.get_by_role("button", name="Push", exact=True).click(timeout=120_000)
-        while self.page._wishes.empty():
+        while self.page._actions.empty():
             time.sleep(0.05)
 
 

@@ -61,10 +61,10 @@ def view(
 ) -> None:
     """Serve the live page of a running arm to browsers on this machine."""
     with needs_ros():
-        from ..nodes.dashboard_bridge import live_arm
+        from ..nodes.dashboard_bridge import open_bridge
     with needs_viser():
         from ..dashboard.page import RATE, open_page
-    with contextlib.suppress(KeyboardInterrupt), live_arm(namespace, read_only) as arm:
+    with contextlib.suppress(KeyboardInterrupt), open_bridge(namespace, read_only) as arm:
         model, description = arm.find_robot(robot, urdf, wait)
         with open_page(model, description, None if read_only else arm, port) as page:
             print(f"live page: {page.url}", flush=True)

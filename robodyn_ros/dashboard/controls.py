@@ -1,13 +1,14 @@
-"""Controls: push the arm, move it, choose how it is controlled and how it gives way.
+"""Controls of the page: push the arm, move it, choose its control law and its reaction.
 
-What is clicked is done by the loop that draws the page, one after the other: see `Page.soon`.
+Clicks arrive in other threads; the loop that draws the page carries them out, see
+`Page.run_later`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from html import escape
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -16,16 +17,18 @@ import viser
 from ..control.arm_settings import ArmSettings
 from ..dynamics.kinematics import forward_kinematics
 from ..errors import RobodynError
+from ..model.robot import RobotModel
 from ..settings import leaves
+from ..trajectory.joint_move import joint_move
+from ..trajectory.trajectory_msg import TrajectoryPoint, to_points
 from .feed import Feed
-from .hands import Answer, Hands
-from .motions import Point, halt, move
+from .pushes import Force
+from .scene import Scene
 from .shapes import link_shapes
-from .stage import Stage
-from .truth import Force
 
 Array = npt.NDArray[np.float64]
-Soon = Callable[[Callable[[], None]], None]
+Answer = Callable[[bool, str], None]  # whether it was done, and the node's message
+RunLater = Callable[[Callable[[], None]], None]
 
 DIRECTIONS = {
     "+x": (1, 0, 0),
@@ -35,24 +38,46 @@ DIRECTIONS = {
     "+z": (0, 0, 1),
     "−z": (0, 0, -1),
 }
-ROUND, HOME, ZERO = "demo motion", "to the start posture", "to posture 0"
-ALONG = 0.3  # of the link, where it is pushed: the detector tells the force as if at the joint
+DEMO, START, ZERO = "demo motion", "to the start posture", "to posture 0"
+PUSH_POSITION = 0.3  # along the link: the detector reports the force as if at the joint
 CHOICES = {name: about.choices for name, _, about in leaves(ArmSettings()) if about.choices}
+SPEED = 0.3  # of a move, share of the joints' speed limits
+STOP_TIME = 0.5  # [s] from motion to rest
+POINT_SPACING = 0.05  # [s] between two points of a trajectory
+ANSWERS_SHOWN = 3
+
+
+class ArmClient(Protocol):
+    """What the page can do to the arm. Calls return at once; answers come in a later frame."""
+
+    def push(self, link: str, force: Array, torque: Array, answer: Answer) -> None:
+        """Push a simulated arm: force [N] and torque [N m] at the link's origin, in its axes."""
+
+    def follow(
+        self, points: Sequence[TrajectoryPoint], names: Sequence[str], answer: Answer
+    ) -> None:
+        """Send a trajectory of these joints."""
+
+    def call(self, node: str, service: str, answer: Answer, data: bool | None = None) -> None:
+        """Call a service of a node: enable (with data), clear, reset."""
+
+    def set(self, node: str, values: dict[str, Any], answer: Answer) -> None:
+        """Set parameters of a node, all or none."""
 
 
 class Answers:
-    """What the nodes said to the latest wishes, newest first."""
+    """The nodes' latest answers, newest first."""
 
     def __init__(self, server: viser.ViserServer) -> None:
         self._html = server.gui.add_html("")
         self._lines: list[str] = []
-        self.say(True, "ready")
+        self.show(True, "ready")
 
-    def say(self, done: bool, text: str) -> None:
-        """Show an answer: done, or why not."""
+    def show(self, done: bool, text: str) -> None:
+        """Show an answer. done: whether the request was carried out."""
         colour, mark = ("#149a5b", "✓") if done else ("#d92626", "✗")
         line = f'<div style="color:{colour}">{mark} {escape(text)}</div>'
-        self._lines = [line, *self._lines][:3]
+        self._lines = [line, *self._lines][:ANSWERS_SHOWN]
         older = "".join(self._lines[1:])
         self._html.content = (
             '<div id="robodyn-answer" style="font:12px/1.45 system-ui,sans-serif;min-height:54px;'
@@ -60,91 +85,89 @@ class Answers:
             f'<div style="opacity:.5">{older}</div></div>'
         )
 
-    def about(self, what: str) -> Answer:
-        """An answer to a wish that goes by this name."""
-        return lambda done, said: self.say(done, f"{what}: {said}" if said else what)
+    def to(self, request: str) -> Answer:
+        """Return a callback that shows the answer to a request."""
+        return lambda done, text: self.show(done, f"{request}: {text}" if text else request)
 
 
 class Controls:
-    """All that moves the arm."""
+    """Buttons and menus that move the arm."""
 
     def __init__(
         self,
         server: viser.ViserServer,
         feed: Feed,
-        stage: Stage,
-        hands: Hands,
+        scene: Scene,
+        client: ArmClient,
         answers: Answers,
-        soon: Soon,
+        run_later: RunLater,
     ) -> None:
-        self.feed, self.stage, self.hands, self.answers = feed, stage, hands, answers
+        self.feed, self.scene, self.client, self.answers = feed, scene, client, answers
         self.model = feed.model
+        self._run_later = run_later
         self._shapes = link_shapes(self.model)
-        self._start: Array | None = None  # the posture in which the page found the arm
-        self._seen = -1
-        gui = server.gui
-        with gui.add_folder("Push"):
-            self._add_push(gui, soon)
-        with gui.add_folder("Move"):
-            self._add_motion(gui, soon)
-        with gui.add_folder("Control and reaction"):
-            self._chosen = {
-                name: self._add_choice(gui, soon, name) for name in ("controller", "reaction")
-            }
+        self._start: Array | None = None  # posture when the page was opened
+        self._changes_shown = -1
+        with server.gui.add_folder("Push"):
+            self._add_push(server.gui)
+        with server.gui.add_folder("Move"):
+            self._add_motion(server.gui)
+        with server.gui.add_folder("Control and reaction"):
+            names = ("controller", "reaction")
+            self._choices = {name: self._add_choice(server.gui, name) for name in names}
 
-    def _add_push(self, gui: Any, soon: Soon) -> None:
+    def _add_push(self, gui: viser.GuiApi) -> None:
         links = self.model.link_names
         self.link = gui.add_dropdown("link", links, initial_value=links[min(4, len(links) - 1)])
         self.force = gui.add_slider("force [N]", 5, 150, 1, 40)
         self.direction = gui.add_dropdown("direction", tuple(DIRECTIONS), initial_value="−y")
         self.duration = gui.add_slider("duration [s]", 0.05, 2.0, 0.05, 0.3)
         button = gui.add_button("Push", color=(217, 38, 38), icon=viser.Icon.HAND_FINGER)
-        button.on_click(lambda _: soon(self.push))
+        button.on_click(lambda _: self._run_later(self.push))
 
-    def _add_motion(self, gui: Any, soon: Soon) -> None:
-        self.motion = gui.add_dropdown("motion", (ROUND, HOME, ZERO))
-        run = gui.add_button_group("", ("Start", "Stop"))
-        run.on_click(
-            lambda event: soon(self.start if event.target.value == "Start" else self.stop)
-        )
-        state = gui.add_button_group(" ", ("Clear", "Reset"))
-        state.on_click(
-            lambda event: soon(self.clear if event.target.value == "Clear" else self.reset)
-        )
-        power = gui.add_button_group("  ", ("Enable", "Disable"))
-        power.on_click(lambda event: soon(lambda: self.enable(event.target.value == "Enable")))
+    def _add_motion(self, gui: viser.GuiApi) -> None:
+        self.motion = gui.add_dropdown("motion", (DEMO, START, ZERO))
+        self._add_buttons(gui, "", {"Start": self.start, "Stop": self.stop})
+        self._add_buttons(gui, " ", {"Clear": self.clear, "Reset": self.reset})
+        enable = {"Enable": lambda: self.enable(True), "Disable": lambda: self.enable(False)}
+        self._add_buttons(gui, "  ", enable)
 
-    def _add_choice(self, gui: Any, soon: Soon, name: str) -> Any:
+    def _add_buttons(
+        self, gui: viser.GuiApi, label: str, actions: dict[str, Callable[[], None]]
+    ) -> None:
+        group = gui.add_button_group(label, tuple(actions))
+        group.on_click(lambda event: self._run_later(actions[event.target.value]))
+
+    def _add_choice(self, gui: viser.GuiApi, name: str) -> viser.GuiDropdownHandle[str]:
         handle = gui.add_dropdown(name, CHOICES[name])
-        changed = {"arm." + name: handle}
 
-        def wish(event: Any) -> None:
-            if event.client is not None:  # the page itself also sets it, to what the node has
-                soon(lambda: self.choose("arm." + name, changed["arm." + name].value))
+        def chosen(event: viser.GuiEvent) -> None:
+            if event.client is not None:  # not when the page itself shows the node's value
+                self._run_later(lambda: self.choose("arm." + name, handle.value))
 
-        handle.on_update(wish)
+        handle.on_update(chosen)
         return handle
 
     def update(self) -> None:
-        """Show the push that would come, and what the controller has chosen by now."""
+        """Show the chosen push, and the controller's present choices."""
         if self.feed.q is None:
             return
         if self._start is None:
             self._start = self.feed.q.copy()
-        if not self.feed.word.touched:
-            self.stage.planned.show(self._planned(self.feed.q))
-        if self._seen != self.feed.changes:
-            self._seen = self.feed.changes
+        if not self.feed.detector.touched:
+            self.scene.planned.show(self._planned(self.feed.q))
+        if self._changes_shown != self.feed.changes:
+            self._changes_shown = self.feed.changes
             known = self.feed.parameters.get("controller_node", {})
-            for name, handle in self._chosen.items():
+            for name, handle in self._choices.items():
                 value = known.get("arm." + name)
                 if value in CHOICES[name] and handle.value != value:
-                    handle.value = value
+                    set_value(handle, value)
 
     def push(self) -> None:
-        """Push as chosen: first how long, then the push itself."""
+        """Push as chosen: set the duration, then push."""
         if self.feed.q is None:
-            self.answers.say(False, "push: nobody knows where the arm is")
+            self.answers.show(False, "push: no joint states received")
             return
         link, (point, force) = self.link.value, self._planned(self.feed.q)
         pose = forward_kinematics(self.model, self.feed.q, link)
@@ -152,91 +175,109 @@ class Controls:
         torque = np.cross(point - pose[:3, 3], force)
         what = f"push {link} with {self.force.value:g} N along {self.direction.value}"
 
-        def now(done: bool, said: str) -> None:
+        def duration_set(done: bool, text: str) -> None:
             if done:
-                self.hands.push(link, R.T @ force, R.T @ torque, self.answers.about(what))
+                self.client.push(link, R.T @ force, R.T @ torque, self.answers.to(what))
             else:
-                self.answers.say(False, f"{what}: {said}")
+                self.answers.show(False, f"{what}: {text}")
 
-        self.hands.set("simulator_node", {"push_duration": float(self.duration.value)}, now)
+        duration = {"push_duration": float(self.duration.value)}
+        self.client.set("simulator_node", duration, duration_set)
 
     def start(self) -> None:
-        """Begin the chosen motion."""
-        if self.motion.value == ROUND:
-            answer = self.answers.about("demo motion")
-            self.hands.set("demo_node", {"active": True}, answer)
+        """Start the chosen motion."""
+        if self.motion.value == DEMO:
+            self.client.set("demo_node", {"active": True}, self.answers.to(DEMO))
             return
-        start, home = self._reference(), self._start
-        if start is None or home is None:
-            self.answers.say(False, "move: nobody knows where the arm is")
+        q, start = self._reference(), self._start
+        if q is None or start is None:
+            self.answers.show(False, "move: no joint states received")
             return
-        end = home if self.motion.value == HOME else np.zeros(self.model.n)
-        what = self.motion.value
+        end = start if self.motion.value == START else np.zeros(self.model.n)
+        request = f"move {self.motion.value}"
 
-        def now(done: bool, said: str) -> None:
+        def demo_stopped(done: bool, text: str) -> None:
             try:
-                points = move(self.model, start, end) if done else []
+                points = move_points(self.model, q, end) if done else []
             except RobodynError as error:
-                done, said = False, str(error)
+                done, text = False, str(error)
             if done:
-                self._follow(points, f"moves {what}")
+                self._follow(points, request)
             else:
-                self.answers.say(False, f"{what}: {said}")
+                self.answers.show(False, f"{request}: {text}")
 
-        self._stop_demo(now)
+        self._stop_demo(demo_stopped)
 
     def stop(self) -> None:
-        """End the motion, now, and start no other."""
-        wanted, rate = self._reference(), self.feed.qd_wanted
+        """Stop the motion now, and the demo motion."""
+        q, qd = self._reference(), self.feed.qd_ref
 
-        def now(done: bool, said: str) -> None:
-            if done and wanted is not None and rate is not None:
-                self._follow(halt(wanted, rate), "stops")
+        def demo_stopped(done: bool, text: str) -> None:
+            if done and q is not None and qd is not None:
+                self._follow(stop_points(q, qd), "stop")
             else:
-                self.answers.say(done, f"stops: {said}" if said else "stops after this move")
+                self.answers.show(done, f"stop: {text}" if text else "stop after this move")
 
-        self._stop_demo(now)
+        self._stop_demo(demo_stopped)
 
     def _stop_demo(self, then: Answer) -> None:
-        """Stop the demo motion, if there is a demo_node, then go on."""
+        """Stop the demo motion, if a demo_node runs, then continue."""
         if "demo_node" in self.feed.parameters:
-            self.hands.set("demo_node", {"active": False}, then)
+            self.client.set("demo_node", {"active": False}, then)
         else:
             then(True, "")
 
     def clear(self) -> None:
-        """Go on after a collision or a safe hold."""
-        self.hands.call("controller_node", "clear", self.answers.about("clear"))
+        """Let the arm continue after a collision or a safe hold."""
+        self.client.call("controller_node", "clear", self.answers.to("clear"))
 
     def reset(self) -> None:
-        """The plant back to its start, and the observer anew."""
-        self.hands.call("simulator_node", "reset", self.answers.about("plant"))
-        self.hands.call("dynamics_node", "reset", self.answers.about("detector"))
+        """Reset the plant to its start and restart the observer."""
+        self.client.call("simulator_node", "reset", self.answers.to("plant"))
+        self.client.call("dynamics_node", "reset", self.answers.to("detector"))
 
     def enable(self, enabled: bool) -> None:
-        """Hold and track, or give no torque but that which carries the arm."""
-        answer = self.answers.about("enable" if enabled else "disable")
-        self.hands.call("controller_node", "enable", answer, enabled)
+        """Enable the controller, or let it give no torque but the one against gravity."""
+        answer = self.answers.to("enable" if enabled else "disable")
+        self.client.call("controller_node", "enable", answer, enabled)
 
     def choose(self, name: str, value: str) -> None:
-        """Set a parameter of the controller that has a few values."""
-        answer = self.answers.about(f"controller_node: {name} = {value}")
-        self.hands.set("controller_node", {name: value}, answer)
+        """Set a parameter of the controller that has a list of choices."""
+        answer = self.answers.to(f"controller_node: {name} = {value}")
+        self.client.set("controller_node", {name: value}, answer)
 
-    def _follow(self, points: list[Point], what: str) -> None:
-        self.hands.follow(points, self.model.joint_names, self.answers.about(what))
+    def _follow(self, points: list[TrajectoryPoint], request: str) -> None:
+        self.client.follow(points, self.model.joint_names, self.answers.to(request))
 
     def _reference(self) -> Array | None:
-        """Where the arm is to be, or is."""
-        return self.feed.q_wanted if self.feed.alive("reference") else self.feed.q
+        """Return the reference position, or the measured one where none is published."""
+        return self.feed.q_ref if self.feed.fresh("reference") else self.feed.q
 
     def _planned(self, q: Array) -> Force:
-        """The chosen push, as a hand would: at the side of the link, not far from its joint."""
+        """Return the chosen push: at the side of the link, not far from its joint."""
         k = self.model.link_names.index(self.link.value)
         shape, pose = self._shapes[k], forward_kinematics(self.model, q, self.link.value)
         force = float(self.force.value) * np.array(DIRECTIONS[self.direction.value], dtype=float)
-        way = pose[:3, :3] @ (shape.end if shape.end.any() else self.model.axis[k])
-        side = np.cross(way, force)
+        along = pose[:3, :3] @ (shape.end if shape.end.any() else self.model.axis[k])
+        side = np.cross(along, force)
         size = float(np.linalg.norm(side))
         offset = shape.radius * side / size if size > 1e-9 else np.zeros(3)
-        return Force(pose[:3, 3] + pose[:3, :3] @ (ALONG * shape.end) + offset, force)
+        return Force(pose[:3, 3] + pose[:3, :3] @ (PUSH_POSITION * shape.end) + offset, force)
+
+
+def set_value(handle: Any, value: Any) -> None:
+    """Set the value of an input; the type checker does not see viser's setter."""
+    handle.value = value
+
+
+def move_points(model: RobotModel, start: Array, end: Array) -> list[TrajectoryPoint]:
+    """Return the points of a move from rest to rest."""
+    limit = SPEED * np.where(np.isfinite(model.qd_max), model.qd_max, 1.0)
+    move = joint_move(start, end, qd_max=limit, qdd_max=4.0 * limit, model=model)
+    return to_points(move, POINT_SPACING, model.joint_names)[1][1:]  # from the reference on
+
+
+def stop_points(q: Array, qd: Array) -> list[TrajectoryPoint]:
+    """Return the point at which an arm that moves with qd at q comes to rest by even braking."""
+    end, zero = q + 0.5 * STOP_TIME * qd, (0.0,) * q.size
+    return [TrajectoryPoint(tuple(end.tolist()), zero, zero, STOP_TIME)]

@@ -1,6 +1,6 @@
-"""Feed: what was last heard of an arm and its nodes, and for how long nothing was.
+"""Feed: the latest messages of an arm and its nodes, and their age. No ROS here.
 
-Whoever listens to the nodes calls the methods; the page reads the fields. No ROS is known here.
+The receiver of the messages calls the `on_` methods; the page reads the fields.
 """
 
 from __future__ import annotations
@@ -15,20 +15,66 @@ import numpy as np
 import numpy.typing as npt
 
 from ..model.robot import RobotModel
-from .history import History
-from .truth import KnownPush, heard_push
+from .pushes import Push, push_from_wrench
 
 Array = npt.NDArray[np.float64]
 
-SILENCE = 0.5  # [s] after which what was heard does not count any more
-STATES = 16  # latest joint states, among which a reference finds its own
-PUSHES = 16  # latest pushes that are remembered
+FRESH = 0.5  # [s], age up to which a message counts
+STATES_KEPT = 16  # latest joint states, to match a reference by its stamp
+PUSHES_KEPT = 16
+ORDERS_KEPT = 16  # joint orders of different publishers
+SAME_STAMP = 1e-6  # [s]
 LEVELS = ("UNKNOWN", "CLEAR", "CONTACT", "COLLISION")
+HISTORY_SPAN = 12.0  # [s]
+HISTORY_SLOTS = 300
+
+
+class History:
+    """The latest seconds of n signals in fixed memory.
+
+    Each time slot keeps the value of each signal that is farthest from 0, so that no peak is lost.
+    """
+
+    def __init__(self, n: int, span: float = HISTORY_SPAN, slots: int = HISTORY_SLOTS) -> None:
+        self.span, self._width = span, span / slots
+        self._t = np.zeros(slots)
+        self._values = np.zeros((slots, n))
+        self.clear()
+
+    def clear(self) -> None:
+        """Delete all samples."""
+        self._count = 0  # slots begun so far
+        self._slot = 0  # index of the current slot, counted from time 0
+
+    def add(self, t: float, values: Array) -> None:
+        """Add a sample (n,) of the time t [s]; start anew if time goes back."""
+        slot = int(t / self._width)
+        if self._count and slot < self._slot:
+            if self._slot - slot <= 1:  # stamps of two publishers may differ slightly
+                slot = self._slot
+            else:
+                self.clear()
+        size = self._t.size
+        if self._count and slot == self._slot:
+            row = self._values[(self._count - 1) % size]
+            np.copyto(row, values, where=np.abs(values) > np.abs(row))
+            return
+        self._t[self._count % size] = slot * self._width
+        self._values[self._count % size] = values
+        self._count, self._slot = self._count + 1, slot
+
+    def arrays(self) -> tuple[Array, Array]:
+        """Return times (k,) [s] relative to the latest sample, and values (k, n)."""
+        kept = min(self._count, self._t.size)
+        order = np.arange(self._count - kept, self._count) % self._t.size
+        t = self._t[order] - (self._t[order[-1]] if kept else 0.0)
+        recent = t > -self.span
+        return t[recent], self._values[order][recent]
 
 
 @dataclass(frozen=True)
-class Word:
-    """What the detector says."""
+class DetectorState:
+    """State of the detector."""
 
     level: str = "UNKNOWN"
     link: str = ""
@@ -38,136 +84,136 @@ class Word:
 
     @property
     def touched(self) -> bool:
-        """Whether something touches the arm."""
+        """Whether the arm is touched."""
         return self.level in ("CONTACT", "COLLISION")
+
+    @property
+    def rank(self) -> tuple[int, bool, float]:
+        """Sort key: by level, then known link, then force."""
+        return LEVELS.index(self.level), bool(self.link), self.force
 
 
 @dataclass
-class Touch:
-    """The latest time at which the arm was touched, and the worst that was said about it."""
+class Contact:
+    """A contact: its most severe state and when it began."""
 
-    word: Word
+    state: DetectorState
     begun: float  # [s], of the page's clock
 
 
 @dataclass
 class Feed:
-    """The arm as it is known now."""
+    """The arm as last reported."""
 
     model: RobotModel
     clock: Callable[[], float] = time.monotonic
 
     q: Array | None = None  # (n,) [rad or m]
     tau: Array | None = None  # (n,) [N m or N], applied
-    q_wanted: Array | None = None
-    qd_wanted: Array | None = None
-    tau_ext: Array | None = None  # the truth, where there is a simulation
+    q_ref: Array | None = None  # (n,), of the controller's reference
+    qd_ref: Array | None = None
+    tau_ext: Array | None = None  # true external torque of a simulation
     force: Array = field(default_factory=lambda: np.zeros(3))  # [N], estimated, link's axes
-    force_link: str = ""  # at which link
-    word: Word = field(default_factory=Word)
-    touch: Touch | None = None
+    force_link: str = ""
+    detector: DetectorState = field(default_factory=DetectorState)
+    contact: Contact | None = None  # the current or last one
     mode: str = ""
-    mode_reason: str = ""
     parameters: dict[str, dict[str, Any]] = field(default_factory=dict)  # node -> name -> value
-    changes: int = 0  # of parameters, ever
+    changes: int = 0  # of parameters
 
     def __post_init__(self) -> None:
         n = self.model.n
         self.residual = History(n)
         self.error = History(n)
-        self.pushes: deque[KnownPush] = deque(maxlen=PUSHES)
-        self._heard: dict[str, float] = {}
-        self._states: deque[tuple[float, Array]] = deque(maxlen=STATES)
+        self.pushes: deque[Push] = deque(maxlen=PUSHES_KEPT)
+        self._received: dict[str, float] = {}
+        self._states: deque[tuple[float, Array]] = deque(maxlen=STATES_KEPT)
         self._orders: dict[tuple[str, ...], list[int] | None] = {}
 
-    def alive(self, what: str) -> bool:
-        """Whether something of this kind came lately: state, residual, word, reference, truth."""
-        return self.clock() - self._heard.get(what, -np.inf) < SILENCE
+    def fresh(self, what: str) -> bool:
+        """Return whether this came lately: state, residual, detector, reference or truth."""
+        return self.clock() - self._received.get(what, -np.inf) < FRESH
 
-    def take_state(self, t: float, names: Sequence[str], q: Array, tau: Array) -> None:
-        """A joint state; the torque may be missing."""
+    def on_state(self, t: float, names: Sequence[str], q: Array, tau: Array) -> None:
+        """Take a joint state; the torque may be missing."""
         order = self._order(names)
         if order is None or q.size != len(names):
             return
         self.q = q[order]
         self.tau = tau[order] if tau.size == len(names) else None
         self._states.append((t, self.q))
-        self._came("state")
+        self._stamp("state")
 
-    def take_reference(self, t: float, names: Sequence[str], q: Array, qd: Array) -> None:
-        """Where the arm is to be; with the state of the same stamp it tells the error."""
+    def on_reference(self, t: float, names: Sequence[str], q: Array, qd: Array) -> None:
+        """Take the reference; with the state of the same stamp it gives the tracking error."""
         order = self._order(names)
         if order is None:
             return
-        self.q_wanted, self.qd_wanted = q[order], qd[order]
-        self._came("reference")
+        self.q_ref, self.qd_ref = q[order], qd[order]
+        self._stamp("reference")
         for stamp, measured in self._states:
-            if abs(stamp - t) < 1e-6:
-                self.error.add(t, self.q_wanted - measured)
+            if abs(stamp - t) < SAME_STAMP:
+                self.error.add(t, self.q_ref - measured)
 
-    def take_residual(self, t: float, names: Sequence[str], r: Array) -> None:
-        """What acts from outside, as the detector sees it."""
+    def on_residual(self, t: float, names: Sequence[str], r: Array) -> None:
+        """Take the detector's residual (n,) [N m or N]."""
         order = self._order(names)
         if order is not None:
             self.residual.add(t, r[order])
-            self._came("residual")
+            self._stamp("residual")
 
-    def take_truth(self, names: Sequence[str], tau_ext: Array) -> None:
-        """What acts from outside, as the plant knows it."""
+    def on_truth(self, names: Sequence[str], tau_ext: Array) -> None:
+        """Take the plant's true external torque (n,) [N m or N]."""
         order = self._order(names)
         if order is not None:
             self.tau_ext = tau_ext[order]
-            self._came("truth")
+            self._stamp("truth")
 
-    def take_word(self, level: str, link: str, force: float, joints: str, reason: str) -> None:
-        """What the detector says now."""
-        word = Word(level if level in LEVELS else "UNKNOWN", link, force, joints, reason)
-        if word.touched:
-            if self.touch is None or not self.word.touched:
-                self.touch = Touch(word, self.clock())
-            elif _weight(word) >= _weight(self.touch.word):
-                self.touch.word = word
-        self.word = word
-        self._came("word")
+    def on_detector(self, level: str, link: str, force: float, joints: str, reason: str) -> None:
+        """Take the state of the detector."""
+        state = DetectorState(level if level in LEVELS else "UNKNOWN", link, force, joints, reason)
+        if state.touched:
+            if self.contact is None or not self.detector.touched:
+                self.contact = Contact(state, self.clock())
+            elif state.rank >= self.contact.state.rank:
+                self.contact.state = state
+        self.detector = state
+        self._stamp("detector")
 
-    def take_force(self, link: str, force: Array) -> None:
-        """The estimated contact force, in the axes of the link."""
+    def on_wrench(self, link: str, force: Array) -> None:
+        """Take the estimated contact force (3,) [N], in the link's axes."""
         self.force_link, self.force = link, force
 
-    def take_push(self, link: str, force: Array, torque: Array) -> None:
-        """Somebody pushes: force and torque at the link's origin, in its axes."""
+    def on_push(self, link: str, force: Array, torque: Array) -> None:
+        """Take a push by topic: force and torque at the link's origin, in its axes."""
         if self.q is not None and link in self.model.frames:
-            push = heard_push(self.model, self.q, link, force, torque)
+            push = push_from_wrench(self.model, self.q, link, force, torque)
             if push is not None:
                 self.pushes.append(push)
 
-    def take_parameters(self, node: str, values: dict[str, Any], *, whole: bool = False) -> None:
-        """Parameters of a node: all of them, or some that changed."""
+    def on_parameters(self, node: str, values: dict[str, Any], *, whole: bool = False) -> None:
+        """Take parameters of a node. whole: all of them, not only those that changed."""
         known = {} if whole else self.parameters.get(node, {})
         self.parameters[node] = {**known, **values}
         self.changes += 1
 
     def thresholds(self, level: str) -> Array | None:
-        """(n,) [N m or N]: those at rest, of 'contact' or 'collision'; None: not known yet."""
+        """Return the thresholds at rest (n,) [N m or N] of 'contact' or 'collision', if known."""
         base = self.parameters.get("dynamics_node", {}).get(f"monitor.{level}.base")
         numbers = np.atleast_1d(np.asarray(base if base is not None else [], dtype=np.float64))
         n = self.model.n
         return np.array(np.broadcast_to(numbers, n)) if numbers.size in (1, n) else None
 
-    def _came(self, what: str) -> None:
-        self._heard[what] = self.clock()
+    def _stamp(self, what: str) -> None:
+        self._received[what] = self.clock()
 
     def _order(self, names: Sequence[str]) -> list[int] | None:
-        """Where each joint of the model stands among these; None: some are missing."""
+        """Return where each joint of the model is among `names`; None if one is missing."""
         key = tuple(names)
         if key not in self._orders:
-            whole = set(self.model.joint_names) <= set(key)
-            if len(self._orders) > 16:
+            if len(self._orders) > ORDERS_KEPT:
                 self._orders.clear()
-            self._orders[key] = [key.index(j) for j in self.model.joint_names] if whole else None
+            complete = set(self.model.joint_names) <= set(key)
+            found = [key.index(j) for j in self.model.joint_names] if complete else None
+            self._orders[key] = found
         return self._orders[key]
-
-
-def _weight(word: Word) -> tuple[int, bool, float]:
-    """The higher its level, the surer its place and the greater its force, the more it says."""
-    return LEVELS.index(word.level), bool(word.link), word.force

@@ -1,10 +1,11 @@
-"""The door of the page: only this machine's own browser windows that show this page get in.
+"""Access check of the page: only a browser on this machine that shows this page gets in.
 
-The server listens on 127.0.0.1 alone. That does not keep out other web pages that are open in the
-same browser: they may open a websocket to it (then Origin names them), or let their own name point
-to 127.0.0.1 (then Host does). viser has no hook for such a check, so the check goes in front of
-the function with which it answers requests, where `websockets` calls it. If that ever fails to
-take hold, `guarded_server` raises instead of leaving the door open.
+The server listens on 127.0.0.1 only. That does not keep out other web pages in the same browser:
+they can open a websocket to it (their Origin tells), or let their own host name point to 127.0.0.1
+(the Host header tells). viser has no hook for such a check: it calls `websockets.serve` in the
+middle of a private method, and a proxy in front would leave viser's own port open to the same
+pages. So `websockets.serve` is replaced while viser starts, to put the check before viser's
+answer. `guarded_server` then tries the check out and raises if it did not take effect.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from websockets.http11 import Request, Response
 from ..errors import RobodynError
 
 HOST = "127.0.0.1"
-NAMES = (HOST, "localhost")  # by which a browser on this machine may call it
-# What the page may load: itself, and nothing from anywhere else; and nobody may frame it
+HOST_NAMES = (HOST, "localhost")
+# The page may load only itself, and no other page may frame it
 POLICY = (
     "default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:; "
     "connect-src 'self' ws://127.0.0.1:{port} ws://localhost:{port} data: blob:; "
@@ -34,20 +35,20 @@ POLICY = (
 
 
 def refusal(headers: Headers, port: int) -> str:
-    """Why a request must not be answered; empty: it may."""
+    """Return why a request is refused; empty if it is allowed."""
     hosts, origins = headers.get_all("Host"), headers.get_all("Origin")
-    if len(hosts) != 1 or hosts[0].lower() not in {f"{name}:{port}" for name in NAMES}:
-        return "this page answers to 127.0.0.1 and localhost only"
-    if any(one.lower() not in {f"http://{name}:{port}" for name in NAMES} for one in origins):
-        return "another page must not talk to this one"
+    if len(hosts) != 1 or hosts[0].lower() not in {f"{name}:{port}" for name in HOST_NAMES}:
+        return "this page is served as 127.0.0.1 and localhost only"
+    if any(one.lower() not in {f"http://{name}:{port}" for name in HOST_NAMES} for one in origins):
+        return "requests from other pages are refused"
     if len(origins) != 1 and "Upgrade" in headers:
-        return "a websocket must say from which page it comes"
+        return "a websocket needs an Origin header"
     return ""
 
 
 def guarded_server(port: int) -> viser.ViserServer:
-    """A viser server on 127.0.0.1 that refuses strangers; the next free port from this one on."""
-    with _guard_in_front(), redirect_stdout(io.StringIO()):  # viser greets
+    """Return a viser server with the check, on the first free port from this one on."""
+    with _guard_in_front(), redirect_stdout(io.StringIO()):  # viser prints a banner
         server = viser.ViserServer(host=HOST, port=port, verbose=False)
     if not _is_guarded(server.get_port()):
         server.stop()
@@ -60,7 +61,7 @@ def guarded_server(port: int) -> viser.ViserServer:
 
 @contextmanager
 def _guard_in_front() -> Iterator[None]:
-    """While it is open, servers that start get the guard before their own answer."""
+    """Put the check in front of every server that starts in this context."""
     serve = websockets.asyncio.server.serve
 
     def guarded_serve(*arguments: Any, process_request: Any = None, **options: Any) -> Any:
@@ -74,7 +75,7 @@ def _guard_in_front() -> Iterator[None]:
 
 
 def _guarded(answer: Callable[..., Any]) -> Callable[..., Any]:
-    """The same answer, but to those who may ask only, and with the policy for what it holds."""
+    """Return a request handler that checks the request and adds the security headers."""
 
     def process_request(connection: Any, request: Request) -> Response | None:
         port = connection.local_address[1]
@@ -93,8 +94,8 @@ def _guarded(answer: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _is_guarded(port: int) -> bool:
-    """Whether a stranger is turned away, and we are not."""
-    return _status(port, "stranger.example") == 403 and _status(port, f"{HOST}:{port}") == 200
+    """Return whether a foreign host name is refused and our own is served."""
+    return _status(port, "other.example") == 403 and _status(port, f"{HOST}:{port}") == 200
 
 
 def _status(port: int, host: str) -> int:

@@ -1,97 +1,93 @@
-"""Page: the live page of one arm; it draws what a `Feed` knows and asks its `Hands` to act."""
+"""Page: the live page of one arm. It draws a `Feed` and acts through an `ArmClient`."""
 
 from __future__ import annotations
 
+import contextlib
 import queue
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 
 from ..errors import RobodynError
 from ..model.robot import RobotModel
-from .banner import arrows_key, banner, torque_bars
-from .charts import error_chart, residual_charts
-from .controls import Answers, Controls
+from .controls import Answers, ArmClient, Controls
 from .feed import Feed
 from .guard import guarded_server
-from .hands import Hands
-from .stage import Stage
+from .panels import error_chart, legend, residual_charts, state_banner, torque_bars
+from .scene import Scene
 from .tuning import Tuning
 from .visuals import Visuals, read_visuals
 
-RATE = 30.0  # frames a second, at most
-SLOWLY = 3  # frames after which charts and numbers are drawn again
-WISHES = 100  # that may wait
+RATE = 30.0  # [Hz], highest frame rate
+CHART_FRAMES = 3  # frames between two drawings of charts and numbers
+ACTIONS_QUEUED = 100  # clicks waiting to be carried out
+NOTES_SHOWN = 3  # sentences about visuals that cannot be shown
 
 
 class Page:
-    """`draw` is to be called some 30 times a second, always by the same thread.
+    """Call `draw` about 30 times a second, always from the same thread.
 
-    Without hands the page is for looking only: it has no controls, and there is nothing behind it
-    that a visitor could reach.
+    Without a client the page is read-only: it has no controls, and nothing behind it that a
+    visitor could reach.
     """
 
     def __init__(
         self,
         feed: Feed,
         visuals: Visuals,
-        hands: Hands | None = None,
+        client: ArmClient | None = None,
         port: int = 8080,
         folder: Path | None = None,
     ) -> None:
         self.feed = feed
-        self._wishes: queue.Queue[Callable[[], None]] = queue.Queue(WISHES)
+        self._actions: queue.Queue[Callable[[], None]] = queue.Queue(ACTIONS_QUEUED)
         self._frame = 0
         self.server = server = guarded_server(port)
         gui = server.gui
         gui.configure_theme(show_logo=False, show_share_button=False, brand_color=(31, 111, 235))
         gui.set_panel_label(f"robodyn · {feed.model.name}")
         start = feed.q if feed.q is not None else np.zeros(feed.model.n)
-        self.stage = Stage(server, feed.model, visuals.shown, start)
+        self.scene = Scene(server, feed.model, visuals.shown, start)
         self._build_state()
         self.parts: list[Controls | Tuning] = []
         self.answers = Answers(server)
-        if hands is not None:
+        if client is not None:
             self.parts = [
-                Controls(server, feed, self.stage, hands, self.answers, self.soon),
-                Tuning(server, feed, hands, self.answers, self.soon, folder or Path.cwd()),
+                Controls(server, feed, self.scene, client, self.answers, self.run_later),
+                Tuning(server, feed, client, self.answers, self.run_later, folder or Path.cwd()),
             ]
         else:
-            self.answers.say(True, "read-only: this page only looks on")
-        for sentence in visuals.missing[:3]:
-            self.answers.say(False, sentence)
+            self.answers.show(True, "read-only page")
+        for note in visuals.missing[:NOTES_SHOWN]:
+            self.answers.show(False, note)
 
     @property
     def url(self) -> str:
-        """Where a browser on this machine finds it."""
+        """Address for a browser on this machine."""
         return f"http://127.0.0.1:{self.server.get_port()}"
 
-    def soon(self, wish: Callable[[], None]) -> None:
-        """Do this before the next frame; visitors' clicks come from other threads."""
-        try:
-            self._wishes.put_nowait(wish)
-        except queue.Full:
-            return  # somebody clicks faster than anything can be done
+    def run_later(self, action: Callable[[], None]) -> None:
+        """Run an action before the next frame; clicks come from other threads."""
+        with contextlib.suppress(queue.Full):  # clicks faster than they can be carried out
+            self._actions.put_nowait(action)
 
     def draw(self) -> None:
-        """Do what was wished, then show everything as it is known now."""
-        while not self._wishes.empty():
+        """Carry out the clicks, then show the latest state."""
+        while not self._actions.empty():
             try:
-                self._wishes.get_nowait()()
+                self._actions.get_nowait()()
             except RobodynError as error:
-                self.answers.say(False, str(error))
+                self.answers.show(False, str(error))
         self._frame += 1
         if not self.server.get_clients():
             return
-        slow = self._frame % SLOWLY == 0
         with self.server.atomic():
-            self.stage.draw(self.feed)
-            self._state.content = banner(self.feed)
+            self.scene.draw(self.feed)
+            self._state.content = state_banner(self.feed)
             for part in self.parts:
                 part.update()
-            if slow:
+            if self._frame % CHART_FRAMES == 0:
                 self._residuals.content = residual_charts(self.feed)
                 self._error.content = error_chart(self.feed)
                 self._torque.content = torque_bars(self.feed)
@@ -101,28 +97,28 @@ class Page:
         self.server.stop()
 
     def _build_state(self) -> None:
-        """The left side: state, residuals, tracking, torque."""
+        """Build the left panel: state, residuals, tracking error, torque."""
         gui = self.server.gui
         panel = gui.add_panel()
         panel.dock_left()
         panel.set_width(430)
         with panel.add_tab("State"):
-            self._state = gui.add_html(banner(self.feed))
+            self._state = gui.add_html(state_banner(self.feed))
             self._residuals = gui.add_html("")
             self._error = gui.add_html("")
             self._torque = gui.add_html(torque_bars(self.feed))
-            gui.add_html(arrows_key())
+            gui.add_html(legend())
         gui.main_panel.dock_right()
         gui.main_panel.set_width(330)
 
 
-@contextmanager
+@contextlib.contextmanager
 def open_page(
-    model: RobotModel, description: str, hands: Hands | None = None, port: int = 8080
+    model: RobotModel, description: str, client: ArmClient | None = None, port: int = 8080
 ) -> Iterator[Page]:
-    """The page of an arm, with the pictures of its description (URDF path or text), if any."""
+    """Open the page of an arm, with the visuals of its URDF (path or text), if given."""
     visuals = read_visuals(description, model) if description else Visuals([], [])
-    page = Page(Feed(model), visuals, hands, port)
+    page = Page(Feed(model), visuals, client, port)
     try:
         yield page
     finally:

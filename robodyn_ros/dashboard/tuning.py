@@ -1,9 +1,11 @@
-"""Tuning: sliders for the detector's gain and thresholds, and a button to keep them."""
+"""Tuning: sliders for the detector's gain and thresholds, and a button to save all parameters."""
 
 from __future__ import annotations
 
+import json
+import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,41 +14,43 @@ import numpy as np
 import numpy.typing as npt
 import viser
 
-from .controls import Answers, Soon
+from .controls import Answers, ArmClient, RunLater, set_value
 from .feed import Feed
-from .hands import Hands
-from .parameter_text import parameter_yaml
 
 Array = npt.NDArray[np.float64]
+Slider = viser.GuiSliderHandle[float]
 
-GAINS = (1.0, 300.0)  # [1/s]
+GAINS = (1.0, 300.0)  # [1/s], range of the slider
 FACTORS = (0.1, 5.0)  # of all thresholds together
 LEVELS = ("contact", "collision")
+NODES = ("simulator_node", "controller_node", "dynamics_node", "demo_node")
+# Parameters of every node that do not concern the arm
+COMMON = ("use_sim_time", "start_type_description_service", "qos_overrides")
 
 
 class Tuning:
-    """Sliders show what the node has; moving one asks the node, which may refuse."""
+    """Sliders that show the node's values. Moving one sets the parameter, or returns to it."""
 
     def __init__(
         self,
         server: viser.ViserServer,
         feed: Feed,
-        hands: Hands,
+        client: ArmClient,
         answers: Answers,
-        soon: Soon,
+        run_later: RunLater,
         folder: Path,
     ) -> None:
-        self.feed, self.hands, self.answers, self.folder = feed, hands, answers, folder
-        self._soon, self._seen = soon, -1
-        self._first: dict[str, Array] = {}  # thresholds as they were found
+        self.feed, self.client, self.answers, self.folder = feed, client, answers, folder
+        self._run_later, self._changes_shown = run_later, -1
+        self._first: dict[str, Array] = {}  # thresholds when the page was opened
         gui, names = server.gui, feed.model.joint_names
         with gui.add_folder("Detector"):
             self.gain = gui.add_slider("gain [1/s]", *GAINS, 1.0, 50.0)
-            self._wish(self.gain, lambda value: {"monitor.gain": [float(value)]})
+            self._on_move(self.gain, lambda value: {"monitor.gain": [float(value)]})
             self.factors = {}
             for level in LEVELS:
                 self.factors[level] = gui.add_slider(f"{level} ×", *FACTORS, 0.05, 1.0)
-                self._wish(self.factors[level], partial(self._scaled, level))
+                self._on_move(self.factors[level], partial(self._scaled, level))
             self.each = {}
             with gui.add_folder("Each joint [N m or N]", expand_by_default=False):
                 for level in LEVELS:
@@ -54,75 +58,75 @@ class Tuning:
                         gui.add_slider(f"{level} {name}", 0.05, 50.0, 0.05, 1.0) for name in names
                     ]
                     for k, slider in enumerate(self.each[level]):
-                        self._wish(slider, partial(self._single, level, k))
+                        self._on_move(slider, partial(self._single, level, k))
         save = gui.add_button("Save parameters", icon=viser.Icon.DEVICE_FLOPPY)
-        save.on_click(lambda event: soon(lambda: self.save(event.client)))
+        save.on_click(lambda event: run_later(lambda: self.save(event.client)))
 
-    def _wish(self, slider: Any, values: Callable[[Any], dict[str, Any]]) -> None:
-        """Ask for these values when a visitor lets go of the slider."""
+    def _on_move(self, slider: Slider, values: Callable[[float], dict[str, list[float]]]) -> None:
+        """Set these parameters when the user moves the slider."""
 
-        def moved(event: Any) -> None:
-            if event.client is not None:  # the page itself also sets it, to what the node has
-                self._soon(lambda: self.ask(values(slider.value)))
+        def moved(event: viser.GuiEvent) -> None:
+            if event.client is not None:  # not when the page itself shows the node's value
+                self._run_later(lambda: self.set(values(slider.value)))
 
         slider.on_update(moved)
 
-    def ask(self, values: dict[str, Any]) -> None:
-        """Set parameters of the detector; show what it took, or why it did not."""
+    def set(self, values: dict[str, list[float]]) -> None:
+        """Set a parameter of the detector and show its answer."""
         if not values:
-            self.answers.say(False, "the detector's thresholds are not known yet")
+            self.answers.show(False, "the detector's thresholds are not known yet")
             return
         ((name, value),) = values.items()
         text = f"dynamics_node: {name} = {[round(x, 3) for x in value]}"
 
         def answer(done: bool, said: str) -> None:
-            self.answers.say(done, f"{text}: {said}" if said else text)
+            self.answers.show(done, f"{text}: {said}" if said else text)
             if not done:
-                self._seen = -1  # the sliders go back to what the node has
+                self._changes_shown = -1  # the sliders return to the node's values
 
-        self.hands.set("dynamics_node", values, answer)
+        self.client.set("dynamics_node", values, answer)
 
     def update(self) -> None:
-        """Let the sliders stand where the node's parameters are."""
-        if self._seen == self.feed.changes:
+        """Move the sliders to the node's values."""
+        if self._changes_shown == self.feed.changes:
             return
-        self._seen = self.feed.changes
+        self._changes_shown = self.feed.changes
         gain = self.feed.parameters.get("dynamics_node", {}).get("monitor.gain")
         if gain is not None:
-            _stand(self.gain, float(np.mean(gain)))
+            _move(self.gain, float(np.mean(gain)))
         for level in LEVELS:
             base = self.feed.thresholds(level)
             if base is None:
                 continue
             first = self._first.setdefault(level, base)
-            _stand(self.factors[level], float(np.median(base / np.maximum(first, 1e-9))))
+            _move(self.factors[level], float(np.median(base / np.maximum(first, 1e-9))))
             for slider, value in zip(self.each[level], base, strict=True):
-                _stand(slider, float(value))
+                _move(slider, float(value))
 
-    def save(self, client: Any) -> None:
-        """Write all parameters as a file, and offer it to whoever clicked."""
+    def save(self, client: viser.ClientHandle | None) -> None:
+        """Write all parameters to a file, and offer it to the user for download."""
         if not self.feed.parameters:
-            self.answers.say(False, "save: no node has told its parameters yet")
+            self.answers.show(False, "save: no parameters received yet")
             return
         text = parameter_yaml(self.feed.model.name, self.feed.parameters)
         plain = "".join(c if c.isalnum() or c in "-_" else "_" for c in self.feed.model.name)
         path = self.folder / f"{plain}-{time.strftime('%Y%m%d-%H%M%S')}.yaml"
         try:
             path.write_text(text, encoding="utf-8")
-        except OSError as fault:
-            self.answers.say(False, f"save: {fault}")
+        except OSError as error:
+            self.answers.show(False, f"save: {error}")
         else:
-            self.answers.say(True, f"saved {path}")
+            self.answers.show(True, f"saved {path}")
         if client is not None:
             client.send_file_download(path.name, text.encode())
 
-    def _scaled(self, level: str, factor: float) -> dict[str, Any]:
+    def _scaled(self, level: str, factor: float) -> dict[str, list[float]]:
         first = self._first.get(level)
         if first is None:
             return {}
         return {f"monitor.{level}.base": [float(x) for x in np.round(factor * first, 4)]}
 
-    def _single(self, level: str, k: int, value: float) -> dict[str, Any]:
+    def _single(self, level: str, k: int, value: float) -> dict[str, list[float]]:
         base = self.feed.thresholds(level)
         if base is None:
             return {}
@@ -130,8 +134,67 @@ class Tuning:
         return {f"monitor.{level}.base": [float(x) for x in base]}
 
 
-def _stand(slider: Any, value: float) -> None:
-    """Move a slider, within what it can show."""
+def _move(slider: Slider, value: float) -> None:
+    """Move a slider within its range."""
     value = min(max(value, slider.min), slider.max)
     if abs(slider.value - value) > 0.5 * slider.step:
-        slider.value = value
+        set_value(slider, value)
+
+
+def parameter_yaml(robot: str, parameters: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return parameters (node -> name -> value) as a parameter file for any namespace."""
+    lines = [f"# Parameters of {' '.join(robot.split())}, saved from the running nodes."]
+    for node in (*NODES, *sorted(set(parameters) - set(NODES))):
+        values = {
+            name: value
+            for name, value in parameters.get(node, {}).items()
+            if name.partition(".")[0] not in COMMON
+        }
+        if values:
+            lines += [f"/**/{node}:", "  ros__parameters:", *_yaml_lines(_tree(values), "    ")]
+    return "\n".join(lines) + "\n"
+
+
+def _tree(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return dotted names as nested dictionaries."""
+    tree: dict[str, Any] = {}
+    for name, value in sorted(values.items()):
+        *branches, leaf = name.split(".")
+        place = tree
+        for branch in branches:
+            place = place.setdefault(branch, {})
+        place[leaf] = value
+    return tree
+
+
+def _yaml_lines(tree: Mapping[str, Any], indent: str) -> list[str]:
+    lines = []
+    for name, value in tree.items():
+        if isinstance(value, dict):
+            lines += [f"{indent}{name}:", *_yaml_lines(value, indent + "  ")]
+        else:
+            lines.append(f"{indent}{name}: {_yaml_value(value)}")
+    return lines
+
+
+def _yaml_value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return _yaml_float(value)
+    return "[" + ", ".join(_yaml_value(item) for item in value) + "]"
+
+
+def _yaml_float(value: float) -> str:
+    """Return a float that rcl reads as one: it takes 1e-05 for text and 1 for an integer."""
+    if not math.isfinite(value):
+        return ".nan" if math.isnan(value) else ".inf" if value > 0.0 else "-.inf"
+    text = repr(value)
+    mantissa, e, exponent = text.partition("e")
+    if e and "." not in mantissa:
+        mantissa += ".0"
+    return mantissa + e + exponent

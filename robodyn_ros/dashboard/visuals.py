@@ -1,8 +1,8 @@
-"""The pictures in a URDF: boxes, cylinders, spheres, and meshes that lie with it.
+"""Visuals of a URDF: boxes, cylinders, spheres, and mesh files beside it.
 
-A stranger's file decides nothing about what is opened: a mesh must be a regular file of bearable
-size within the URDF's own folder or the package that it names. Nothing is fetched, and no path
-climbs out. What cannot be shown is left out, and said.
+An untrusted URDF must not choose which files are opened: a mesh must be a regular file of limited
+size inside the URDF's own folder or the package that it names. Nothing is downloaded, and no path
+leaves these folders. A visual that cannot be shown is left out and reported.
 """
 
 from __future__ import annotations
@@ -28,35 +28,35 @@ from .shapes import Mesh, drum
 Array = npt.NDArray[np.float64]
 
 MAX_MESH = 30_000_000  # bytes
-MAX_FACES = 60_000  # of one mesh: a browser has to draw it 30 times a second
+MAX_FACES = 60_000  # of one mesh, drawn 30 times a second
 KINDS = {".stl": "stl", ".obj": "obj", ".ply": "ply", ".dae": "dae", ".glb": "glb"}
 Colour = tuple[int, int, int]
 
 
 class Visual(NamedTuple):
-    """Something to draw, in the frame of a moving body, or of the base (body -1)."""
+    """A mesh in the frame of a moving body, or of the base (body -1)."""
 
     body: int
     mesh: Mesh
-    colour: Colour | None  # None: the URDF does not say
+    colour: Colour | None  # None: not in the URDF
 
 
 class Visuals(NamedTuple):
-    """All that is to be drawn, and sentences about what cannot be."""
+    """Visuals to draw, and sentences about those that cannot be drawn."""
 
     shown: list[Visual]
     missing: list[str]
 
 
 def read_visuals(source: str, model: RobotModel) -> Visuals:
-    """The visuals of a URDF, by path or as text, for the links that the model has."""
+    """Return the visuals of a URDF (path or text) for the links of the model."""
     found = Visuals([], [])
     path = None if source.lstrip().startswith("<") else Path(source)
     try:
         text = source if path is None else _read(path, MAX_BYTES).decode("utf-8", "replace")
         robot = _parse(text)
     except (OSError, UrdfError) as fault:
-        found.missing.append(f"the URDF's pictures cannot be read: {fault}")
+        found.missing.append(f"the visuals of the URDF cannot be read: {fault}")
         return found
     colours = {m.get("name", ""): _colour(m) for m in robot.findall("material")}
     for link in robot.findall("link"):
@@ -76,7 +76,7 @@ def read_visuals(source: str, model: RobotModel) -> Visuals:
 
 
 def _parse(text: str) -> Element:
-    """The whole file as elements; neither entities nor excess."""
+    """Parse a URDF; reject a DOCTYPE (entities) and excessive size."""
     root = Element("nothing")
     path: list[Element] = []
     count = 0
@@ -108,7 +108,7 @@ def _parse(text: str) -> Element:
 
 
 def _mesh(visual: Element, urdf: Path | None) -> Mesh:
-    """What a visual shows, in its own frame."""
+    """Return the mesh of a visual in its own frame."""
     geometry = visual.find("geometry")
     shape = next(iter(geometry), None) if geometry is not None else None
     if shape is None:
@@ -128,10 +128,10 @@ def _mesh(visual: Element, urdf: Path | None) -> Mesh:
 
 
 def find_mesh(name: str, urdf: Path | None) -> Path:
-    """Where a mesh lies; only files inside the URDF's folder or a package are found."""
+    """Return the path of a mesh inside the URDF's folder or a package."""
     scheme, _, rest = name.rpartition("://")
     if scheme not in ("", "file", "package"):
-        raise ValueError(f"{name[:80]} is not on this machine: meshes are never fetched")
+        raise ValueError(f"{name[:80]} is not on this machine: meshes are not downloaded")
     for root, inside in _places(scheme, rest, urdf):
         path = (root / inside).resolve()
         if path.is_file() and path.is_relative_to(root.resolve()):
@@ -140,7 +140,7 @@ def find_mesh(name: str, urdf: Path | None) -> Path:
 
 
 def _places(scheme: str, rest: str, urdf: Path | None) -> Iterator[tuple[Path, str]]:
-    """Folders that a mesh must lie in, and where in them it may be."""
+    """Yield the folders that may hold a mesh, and its path inside each."""
     shares = [
         Path(prefix, "share")
         for prefix in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)
@@ -159,7 +159,7 @@ def _places(scheme: str, rest: str, urdf: Path | None) -> Iterator[tuple[Path, s
 
 
 def load_mesh(path: Path) -> Mesh:
-    """The triangles of a file; from its bytes alone, so that it can name no other file."""
+    """Return the mesh of a file, read from its bytes alone so that it cannot name other files."""
     import trimesh
 
     kind = KINDS.get(path.suffix.lower())
@@ -169,7 +169,7 @@ def load_mesh(path: Path) -> Mesh:
         loaded: Any = trimesh.load(io.BytesIO(_read(path, MAX_MESH)), kind, force="mesh")
     except OSError:
         raise
-    except Exception as fault:  # whatever a reader of strangers' files may raise
+    except Exception as fault:  # readers of untrusted files raise anything
         raise ValueError(f"mesh {path.name} cannot be read: {type(fault).__name__}") from None
     if not isinstance(loaded, trimesh.Trimesh) or not len(loaded.faces):
         raise ValueError(f"mesh {path.name} is empty")
@@ -189,7 +189,7 @@ def _read(path: Path, most: int) -> bytes:
 
 
 def _box(size: Array) -> Mesh:
-    """Each side has corners of its own, so that its edges are sharp."""
+    """Return a box; each side has its own vertices, so that the edges are sharp."""
     vertices: list[Array] = []
     faces = []
     for axis in range(3):
@@ -217,7 +217,7 @@ def _numbers(text: str, n: int) -> list[float]:
 
 
 def _origin(origin: Element | None) -> tuple[Array, Array]:
-    """Rotation and place; those that cannot be read are none."""
+    """Return rotation and position of an origin; the identity if it is invalid."""
     if origin is None:
         return np.eye(3), np.zeros(3)
     try:

@@ -1,8 +1,8 @@
-"""LiveArm: a running arm as its nodes show it, and hands to push, move and tune it.
+"""DashboardBridge: the ROS side of the live page. It fills a feed and carries out requests.
 
-Topics are not waited for: an onlooker that woke up for every message at 1 kHz would take time from
-the nodes. Their queues are short, best-effort, and emptied once a frame. Nothing here blocks:
-services and parameters are asked for, and answers are looked for in the next frames.
+The bridge does not wait for messages: waking up for every message at 1 kHz would take time from
+the nodes. Its queues are short, best-effort, and emptied once a frame. Nothing here blocks:
+services and parameters are requested, and answers are collected in later frames.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from typing import Any, Protocol
 
 import numpy as np
 import rclpy
-from builtin_interfaces.msg import Duration
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import WrenchStamped
 from rcl_interfaces.msg import ParameterEvent
@@ -27,13 +26,21 @@ from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from std_srvs.srv import SetBool, Trigger
-from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+from trajectory_msgs.msg import JointTrajectory
 
 from ..errors import ArgumentError
 from ..model.robot import RobotModel
 from ..model.robots import load_robot
+from ..trajectory.trajectory_msg import TrajectoryPoint
 from .node_settings import RobotSettings
-from .runtime import LATCHED, make_executor, seconds, shut_down, spin_until_signal
+from .runtime import (
+    LATCHED,
+    make_executor,
+    seconds,
+    shut_down,
+    spin_until_signal,
+    trajectory_message,
+)
 from .terminal import stay_here
 
 NODES = ("simulator_node", "controller_node", "dynamics_node", "demo_node")
@@ -43,9 +50,10 @@ SERVICES = {
     ("simulator_node", "reset"): Trigger,
     ("dynamics_node", "reset"): Trigger,
 }
-FEW, MANY = 4, 100  # messages that a queue holds: where the latest will do, and where all count
-PATIENCE = 3.0  # [s] for an answer
-LOOK = 1.0  # [s] between two looks whether a node has come or gone
+LATEST_DEPTH = 4  # queue of a topic of which the latest message counts
+EVERY_DEPTH = 100  # queue of a topic of which every message counts
+ANSWER_TIMEOUT = 3.0  # [s]
+NODE_POLL = 1.0  # [s] between two checks for new nodes
 
 Answer = Callable[[bool, str], None]
 Array = np.ndarray
@@ -56,82 +64,79 @@ class Feed(Protocol):
 
     mode: str
 
-    def take_state(self, t: float, names: Sequence[str], q: Array, tau: Array) -> None: ...
+    def on_state(self, t: float, names: Sequence[str], q: Array, tau: Array) -> None: ...
 
-    def take_reference(self, t: float, names: Sequence[str], q: Array, qd: Array) -> None: ...
+    def on_reference(self, t: float, names: Sequence[str], q: Array, qd: Array) -> None: ...
 
-    def take_residual(self, t: float, names: Sequence[str], r: Array) -> None: ...
+    def on_residual(self, t: float, names: Sequence[str], r: Array) -> None: ...
 
-    def take_truth(self, names: Sequence[str], tau_ext: Array) -> None: ...
+    def on_truth(self, names: Sequence[str], tau_ext: Array) -> None: ...
 
-    def take_word(self, level: str, link: str, force: float, joints: str, reason: str) -> None: ...
-
-    def take_force(self, link: str, force: Array) -> None: ...
-
-    def take_push(self, link: str, force: Array, torque: Array) -> None: ...
-
-    def take_parameters(
-        self, node: str, values: dict[str, Any], *, whole: bool = False
+    def on_detector(
+        self, level: str, link: str, force: float, joints: str, reason: str
     ) -> None: ...
 
+    def on_wrench(self, link: str, force: Array) -> None: ...
 
-def best_effort(depth: int) -> QoSProfile:
-    """A subscription that never holds a publisher up."""
-    return QoSProfile(depth=depth, reliability=ReliabilityPolicy.BEST_EFFORT)
+    def on_push(self, link: str, force: Array, torque: Array) -> None: ...
+
+    def on_parameters(self, node: str, values: dict[str, Any], *, whole: bool = False) -> None: ...
 
 
 @dataclass
-class Question:
-    """Something that was asked, and whom to tell the answer."""
+class Request:
+    """A request whose answer has not come yet."""
 
     future: Any
     read: Callable[[Any], tuple[bool, str]]
     answer: Answer
-    until: float  # [s]
+    deadline: float  # [s]
 
 
-class LiveArm:
-    """Made by `live_arm`. All its methods are to be called by one thread."""
+class DashboardBridge:
+    """Made by `open_bridge`. Call all methods from one thread."""
 
-    def __init__(self, ears: Node, node: Node, executor: Any, read_only: bool) -> None:
+    def __init__(self, listener: Node, node: Node, executor: Any, read_only: bool) -> None:
         self._node, self._executor = node, executor
-        self._questions: list[Question] = []
+        self._requests: list[Request] = []
         self._clients = {name: AsyncParameterClient(node, name) for name in NODES}
         self._present: set[str] = set()
-        self._looked = 0.0
-        self._listen(ears)
+        self._polled_at = 0.0  # [s]
+        self._subscribe(listener)
         if not read_only:
-            self._pusher = node.create_publisher(WrenchStamped, "simulator_node/push", 10)
-            self._mover = node.create_publisher(
+            self._push = node.create_publisher(WrenchStamped, "simulator_node/push", 10)
+            self._trajectory = node.create_publisher(
                 JointTrajectory, "controller_node/joint_trajectory", 10
             )
             self._services = {
                 key: node.create_client(kind, "/".join(key)) for key, kind in SERVICES.items()
             }
 
-    def _listen(self, ears: Node) -> None:
-        def hear(kind: Any, topic: str, depth: int) -> Any:
-            return ears.create_subscription(kind, topic, lambda _: None, best_effort(depth))
+    def _subscribe(self, listener: Node) -> None:
+        def subscribe(kind: Any, topic: str, qos: Any) -> Any:
+            return listener.create_subscription(kind, topic, lambda _: None, qos)
 
-        self._states = hear(JointState, "joint_states", FEW)
-        self._references = hear(JointState, "controller_node/reference", FEW)
-        self._truths = hear(JointState, "simulator_node/external_torque", FEW)
-        self._wrenches = hear(WrenchStamped, "dynamics_node/external_wrench", FEW)
-        self._residuals = hear(JointState, "dynamics_node/residual", MANY)
-        self._words = hear(DiagnosticStatus, "dynamics_node/collision_state", MANY)
-        self._pushes = hear(WrenchStamped, "simulator_node/push", MANY)
-        self._diagnostics = hear(DiagnosticArray, "/diagnostics", MANY)
-        self._events = ears.create_subscription(
-            ParameterEvent, "/parameter_events", lambda _: None, MANY
-        )
-        self._descriptions = ears.create_subscription(
-            String, "robot_description", lambda _: None, LATCHED
-        )
-        space = ears.get_namespace().rstrip("/")
-        self._full = {f"{space}/{name}": name for name in NODES}
+        best_effort = ReliabilityPolicy.BEST_EFFORT  # never holds a publisher up
+        latest = QoSProfile(depth=LATEST_DEPTH, reliability=best_effort)
+        every = QoSProfile(depth=EVERY_DEPTH, reliability=best_effort)
+        self._states = subscribe(JointState, "joint_states", latest)
+        self._references = subscribe(JointState, "controller_node/reference", latest)
+        self._truths = subscribe(JointState, "simulator_node/external_torque", latest)
+        self._wrenches = subscribe(WrenchStamped, "dynamics_node/external_wrench", latest)
+        self._residuals = subscribe(JointState, "dynamics_node/residual", every)
+        self._detector = subscribe(DiagnosticStatus, "dynamics_node/collision_state", every)
+        self._pushes = subscribe(WrenchStamped, "simulator_node/push", every)
+        self._controller = subscribe(DiagnosticArray, "controller_node/state", LATCHED)
+        self._events = subscribe(ParameterEvent, "/parameter_events", EVERY_DEPTH)
+        self._descriptions = subscribe(String, "robot_description", LATCHED)
+        namespace = listener.get_namespace().rstrip("/")
+        self._full_names = {f"{namespace}/{name}": name for name in NODES}
 
     def find_robot(self, robot: str, urdf: str, longest: float) -> tuple[RobotModel, str]:
-        """The arm, and its URDF (path, text or nothing): as told, or as dynamics_node has it."""
+        """Return the model and its URDF (path, text or empty): as given, or dynamics_node's.
+
+        longest: [s] to wait for dynamics_node.
+        """
         if robot or urdf:
             return load_robot(urdf or robot), urdf
         client = self._clients["dynamics_node"]
@@ -145,14 +150,15 @@ class LiveArm:
             if asked and asked[0].done() and not found:
                 found.extend(parameter_value_to_python(v) for v in asked[0].result().values)
             if found and not (found[0] or found[1]):
-                found[1:2] = [message.data for message in _taken(self._descriptions)][-1:] or [""]
+                texts = [message.data for message in take_messages(self._descriptions)]
+                found[1] = texts[-1] if texts else ""
             return bool(found and (found[0] or found[1]))
 
         if spin_until_signal(self._executor, known, longest):
             raise KeyboardInterrupt
         if not (found and (found[0] or found[1])):
             raise ArgumentError(
-                "no dynamics_node tells which arm it is: start the nodes, or give --namespace, "
+                "no dynamics_node names its robot: start the nodes, or give --namespace, "
                 "or --robot or --urdf"
             )
         name, urdf, root, tip, lock = found
@@ -160,167 +166,151 @@ class LiveArm:
         return RobotSettings(name, "", root, tip, locked).load(urdf), "" if name else urdf
 
     def run(self, feed: Feed, draw: Callable[[], None], rate: float) -> None:
-        """Let the feed know what is heard, and draw, so many times a second, until a signal."""
+        """Fill the feed and draw, at this rate [Hz], until a signal."""
         spin_until_signal(self._executor, lambda: self._frame(feed, draw), every=1.0 / rate)
 
     def _frame(self, feed: Feed, draw: Callable[[], None]) -> bool:
-        self._hear(feed)
-        self._look_for_nodes(feed)
-        self._look_for_answers()
+        self._receive(feed)
+        self._poll_nodes(feed)
+        self._collect_answers()
         draw()
         return False
 
-    def _hear(self, feed: Feed) -> None:
+    def _receive(self, feed: Feed) -> None:
         """Empty the queues into the feed."""
-        for message in _taken(self._states):
+        for message in take_messages(self._states):
             q, tau = np.array(message.position), np.array(message.effort)
-            feed.take_state(seconds(message.header.stamp), message.name, q, tau)
-        for message in _taken(self._references):
+            feed.on_state(seconds(message.header.stamp), message.name, q, tau)
+        for message in take_messages(self._references):
             q, qd = np.array(message.position), np.array(message.velocity)
-            feed.take_reference(seconds(message.header.stamp), message.name, q, qd)
-        for message in _taken(self._residuals):
+            feed.on_reference(seconds(message.header.stamp), message.name, q, qd)
+        for message in take_messages(self._residuals):
             r = np.array(message.effort)
-            feed.take_residual(seconds(message.header.stamp), message.name, r)
-        for message in _taken(self._truths):
-            feed.take_truth(message.name, np.array(message.effort))
-        for message in _taken(self._wrenches):
-            feed.take_force(message.header.frame_id, _vector(message.wrench.force))
-        for message in _taken(self._words):
+            feed.on_residual(seconds(message.header.stamp), message.name, r)
+        for message in take_messages(self._truths):
+            feed.on_truth(message.name, np.array(message.effort))
+        for message in take_messages(self._wrenches):
+            feed.on_wrench(message.header.frame_id, _vector(message.wrench.force))
+        for message in take_messages(self._detector):
             facts = {item.key: item.value for item in message.values}
             size = float(facts.get("force") or 0.0)
-            told = (facts.get(key, "") for key in ("joints", "reason"))
-            feed.take_word(message.message, facts.get("link", ""), size, *told)
-        for message in _taken(self._pushes):
+            link, joints, reason = (facts.get(key, "") for key in ("link", "joints", "reason"))
+            feed.on_detector(message.message, link, size, joints, reason)
+        for message in take_messages(self._pushes):
             force, torque = _vector(message.wrench.force), _vector(message.wrench.torque)
-            feed.take_push(message.header.frame_id, force, torque)
-        for message in _taken(self._diagnostics):
-            self._hear_diagnostics(feed, message)
-        for message in _taken(self._events):
-            self._hear_event(feed, message)
+            feed.on_push(message.header.frame_id, force, torque)
+        for message in take_messages(self._controller):
+            feed.mode = message.status[0].message
+        for message in take_messages(self._events):
+            node = self._full_names.get(message.node)
+            if node is not None:
+                changed = [*message.new_parameters, *message.changed_parameters]
+                values = {p.name: parameter_value_to_python(p.value) for p in changed}
+                feed.on_parameters(node, values)
 
-    def _hear_diagnostics(self, feed: Feed, message: DiagnosticArray) -> None:
-        for status in message.status:
-            if self._full.get("/" + status.name) == "controller_node":
-                facts = {item.key: item.value for item in status.values}
-                feed.mode = facts.get("mode", "")
-
-    def _hear_event(self, feed: Feed, message: ParameterEvent) -> None:
-        node = self._full.get(message.node)
-        if node is not None:
-            told = [*message.new_parameters, *message.changed_parameters]
-            values = {p.name: parameter_value_to_python(p.value) for p in told}
-            feed.take_parameters(node, values)
-
-    def _look_for_nodes(self, feed: Feed) -> None:
-        """Ask a node that has come for all its parameters."""
-        if time.monotonic() - self._looked < LOOK:
+    def _poll_nodes(self, feed: Feed) -> None:
+        """Request all parameters of a node that has started."""
+        if time.monotonic() - self._polled_at < NODE_POLL:
             return
-        self._looked = time.monotonic()
+        self._polled_at = time.monotonic()
         for name, client in self._clients.items():
             if not client.services_are_ready():
                 self._present.discard(name)
             elif name not in self._present:
                 self._present.add(name)
-                self._ask_all(feed, name)
+                self._request_parameters(feed, name)
 
-    def _ask_all(self, feed: Feed, node: str) -> None:
-        """All parameters of a node; another try later if it does not answer."""
+    def _request_parameters(self, feed: Feed, node: str) -> None:
+        """Request all parameters of a node; again at the next poll if it does not answer."""
         client = self._clients[node]
 
         def listed(answer: Any) -> tuple[bool, str]:
             names = sorted(answer.result.names)
 
-            def told(answer: Any) -> tuple[bool, str]:
+            def received(answer: Any) -> tuple[bool, str]:
                 values = map(parameter_value_to_python, answer.values)
-                feed.take_parameters(node, dict(zip(names, values, strict=True)), whole=True)
+                feed.on_parameters(node, dict(zip(names, values, strict=True)), whole=True)
                 return True, ""
 
-            self._ask(client.get_parameters(names), told, again)
+            self._request(client.get_parameters(names), received, retry)
             return True, ""
 
-        def again(done: bool, _: str) -> None:
+        def retry(done: bool, _: str) -> None:
             if not done:
                 self._present.discard(node)
 
-        self._ask(client.list_parameters([], 10), listed, again)
+        self._request(client.list_parameters([], 10), listed, retry)
 
-    def _ask(self, future: Any, read: Callable[[Any], tuple[bool, str]], answer: Answer) -> None:
-        self._questions.append(Question(future, read, answer, time.monotonic() + PATIENCE))
+    def _request(
+        self, future: Any, read: Callable[[Any], tuple[bool, str]], answer: Answer
+    ) -> None:
+        deadline = time.monotonic() + ANSWER_TIMEOUT
+        self._requests.append(Request(future, read, answer, deadline))
 
-    def _look_for_answers(self) -> None:
-        waiting, self._questions = self._questions, []
-        for question in waiting:
-            if question.future.done():
-                question.answer(*question.read(question.future.result()))
-            elif time.monotonic() > question.until:
-                question.future.cancel()
-                question.answer(False, f"no answer within {PATIENCE:g} s")
+    def _collect_answers(self) -> None:
+        waiting, self._requests = self._requests, []
+        for request in waiting:
+            if request.future.done():
+                request.answer(*request.read(request.future.result()))
+            elif time.monotonic() > request.deadline:
+                request.future.cancel()
+                request.answer(False, f"no answer within {ANSWER_TIMEOUT:g} s")
             else:
-                self._questions.append(question)
+                self._requests.append(request)
 
-    def push(self, link: str, force: np.ndarray, torque: np.ndarray, answer: Answer) -> None:
+    def push(self, link: str, force: Array, torque: Array, answer: Answer) -> None:
         """Push a simulated arm: force and torque at the link's origin, in its axes."""
-        if not self._pusher.get_subscription_count():
-            answer(
-                False, "no simulator_node listens: only a simulated arm can be pushed from here"
-            )
+        if not self._push.get_subscription_count():
+            answer(False, "simulator_node is not running: only a simulated arm can be pushed")
             return
         message = WrenchStamped()
         message.header.frame_id = link
         for vector, values in ((message.wrench.force, force), (message.wrench.torque, torque)):
             vector.x, vector.y, vector.z = (float(x) for x in values)
-        self._pusher.publish(message)
+        self._push.publish(message)
         answer(True, "")
 
-    def follow(self, points: Sequence[tuple], names: Sequence[str], answer: Answer) -> None:
-        """Let the arm move: (time, q, qd, qdd) point by point, of these joints."""
-        if not self._mover.get_subscription_count():
-            answer(False, "no controller_node listens")
+    def follow(
+        self, points: Sequence[TrajectoryPoint], names: Sequence[str], answer: Answer
+    ) -> None:
+        """Send a trajectory of these joints."""
+        if not self._trajectory.get_subscription_count():
+            answer(False, "controller_node is not running")
             return
-        message = JointTrajectory(joint_names=list(names))
-        for t, q, qd, qdd in points:
-            whole, part = divmod(round(t * 1e9), 1_000_000_000)
-            message.points.append(
-                JointTrajectoryPoint(
-                    positions=[float(x) for x in q],
-                    velocities=[float(x) for x in qd],
-                    accelerations=[float(x) for x in qdd],
-                    time_from_start=Duration(sec=whole, nanosec=part),
-                )
-            )
-        self._mover.publish(message)
+        self._trajectory.publish(trajectory_message(names, points))
         answer(True, "")
 
     def call(self, node: str, service: str, answer: Answer, data: bool | None = None) -> None:
-        """Ask a node for something: enable (with data), clear, reset."""
+        """Call a service of a node: enable (with data), clear, reset."""
         client = self._services[node, service]
         if not client.service_is_ready():
-            answer(False, f"{node} is not there")
+            answer(False, f"{node} is not running")
             return
         request = client.srv_type.Request()
         if data is not None:
             request.data = bool(data)
-        self._ask(client.call_async(request), lambda said: (said.success, said.message), answer)
+        future = client.call_async(request)
+        self._request(future, lambda reply: (reply.success, reply.message), answer)
 
     def set(self, node: str, values: dict[str, Any], answer: Answer) -> None:
         """Set parameters of a node, all or none."""
         client = self._clients[node]
         if not client.services_are_ready():
-            answer(False, f"{node} is not there")
+            answer(False, f"{node} is not running")
             return
         wanted = [
             Parameter(name, value=value).to_parameter_msg() for name, value in values.items()
         ]
 
-        def read(said: Any) -> tuple[bool, str]:
-            return said.result.successful, said.result.reason
+        def read(reply: Any) -> tuple[bool, str]:
+            return reply.result.successful, reply.result.reason
 
-        self._ask(client.set_parameters_atomically(wanted), read, answer)
+        self._request(client.set_parameters_atomically(wanted), read, answer)
 
 
-def _taken(subscription: Any) -> Iterator[Any]:
-    """What waits in a queue; not more than fits in, or a fast sender would never end it."""
-    for _ in range(MANY):
+def take_messages(subscription: Any) -> Iterator[Any]:
+    """Yield the messages in a queue; at most its depth, since a fast sender keeps filling it."""
+    for _ in range(EVERY_DEPTH):
         with subscription.handle:
             taken = subscription.handle.take_message(subscription.msg_type, subscription.raw)
         if taken is None:
@@ -328,22 +318,22 @@ def _taken(subscription: Any) -> Iterator[Any]:
         yield taken[0]
 
 
-def _vector(vector: Any) -> np.ndarray:
+def _vector(vector: Any) -> Array:
     return np.array([vector.x, vector.y, vector.z])
 
 
 @contextmanager
-def live_arm(namespace: str = "", read_only: bool = False) -> Iterator[LiveArm]:
-    """The arm whose nodes run in this namespace."""
+def open_bridge(namespace: str = "", read_only: bool = False) -> Iterator[DashboardBridge]:
+    """Connect to the nodes in this namespace."""
     stay_here()
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     executor = make_executor()
-    # The one that hears is on no executor: its queues are emptied by hand
-    ears = Node("robodyn_view_ears", namespace=namespace, start_parameter_services=False)
+    # The listener is on no executor, so that messages do not wake this process
+    listener = Node("robodyn_view_listener", namespace=namespace, start_parameter_services=False)
     node = Node("robodyn_view", namespace=namespace, start_parameter_services=False)
     executor.add_node(node)
     try:
-        yield LiveArm(ears, node, executor, read_only)
+        yield DashboardBridge(listener, node, executor, read_only)
     finally:
-        ears.destroy_node()
+        listener.destroy_node()
         shut_down(executor, [node])

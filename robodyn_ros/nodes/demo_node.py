@@ -5,20 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from builtin_interfaces.msg import Duration
 from diagnostic_msgs.msg import DiagnosticArray
 from sensor_msgs.msg import JointState
-from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+from trajectory_msgs.msg import JointTrajectory
 
 from ..errors import RobodynError
 from ..model.robot import RobotModel
-from ..trajectory.joint_move import JointMove
 from ..trajectory.trajectory_msg import to_points
 from .arm_node import ArmNode
 from .demo_trajectory import DemoTrajectory, split_postures
 from .local_topics import LocalSubscription
 from .node_settings import DemoSettings
-from .runtime import LATCHED, STATE_IN, STATE_OUT, run
+from .runtime import LATCHED, STATE_IN, STATE_OUT, run, trajectory_message
 
 POINT_SPACING = 0.05  # [s] between two points of a trajectory
 
@@ -100,34 +98,12 @@ class DemoNode(ArmNode):
             self.complain(f"skipped a trajectory: {error}")
             return
         if move is not None:
-            self.to_trajectory.publish(trajectory_message(move, self.model.joint_names))
+            points = to_points(move, POINT_SPACING, self.model.joint_names)
+            self.to_trajectory.publish(trajectory_message(*points))
 
     def health(self) -> tuple[str, dict[str, Any]]:
         """Return no fault, and whether the demo is active."""
         return "", {"active": str(self.settings.active).lower()}
-
-
-def trajectory_message(move: JointMove, joint_names: tuple[str, ...]) -> JointTrajectory:
-    """Return a move as a trajectory_msgs/JointTrajectory."""
-    names, points = to_points(move, POINT_SPACING, joint_names)
-    return JointTrajectory(
-        joint_names=list(names),
-        points=[
-            JointTrajectoryPoint(
-                positions=list(point.positions),
-                velocities=list(point.velocities),
-                accelerations=list(point.accelerations),
-                time_from_start=duration(point.time_from_start),
-            )
-            for point in points
-        ],
-    )
-
-
-def duration(seconds: float) -> Duration:
-    """Return a time [s] as a message."""
-    whole, part = divmod(round(seconds * 1e9), 1_000_000_000)
-    return Duration(sec=whole, nanosec=part)
 
 
 def main(args: list[str] | None = None) -> int:

@@ -1,12 +1,11 @@
-"""What the page knows: peaks are kept, memory is bounded, silence is noticed, truth is found."""
+"""The feed of the page: peaks are kept, memory is bounded, old data do not count, pushes fit."""
 
 import numpy as np
 import pytest
 
 import robodyn_ros as rd
-from robodyn_ros.dashboard.feed import SILENCE, Feed
-from robodyn_ros.dashboard.history import History
-from robodyn_ros.dashboard.truth import KnownPush, heard_push, scripted_pushes, true_force
+from robodyn_ros.dashboard.feed import FRESH, Feed, History
+from robodyn_ros.dashboard.pushes import Push, push_from_wrench, scripted_pushes, true_force
 
 Q = np.array([0.0, -0.6, 0.3, 1.2, 0.4, -0.7, 0.5])
 
@@ -43,52 +42,52 @@ def test_old_samples_are_forgotten_and_time_may_begin_anew():
 
 def test_joints_go_by_name(feed):
     names = feed.model.joint_names[::-1] + ("gripper",)
-    feed.take_state(1.0, names, np.arange(8.0), np.arange(8.0) + 10.0)
+    feed.on_state(1.0, names, np.arange(8.0), np.arange(8.0) + 10.0)
     assert feed.q.tolist() == [6, 5, 4, 3, 2, 1, 0]
     assert feed.tau.tolist() == [16, 15, 14, 13, 12, 11, 10]
-    feed.take_state(2.0, names[2:], np.zeros(6), np.zeros(6))  # of another robot, or a part
+    feed.on_state(2.0, names[2:], np.zeros(6), np.zeros(6))  # of another robot, or a part
     assert feed.q.tolist() == [6, 5, 4, 3, 2, 1, 0]
 
 
 def test_the_error_is_that_of_one_instant(feed):
     names = feed.model.joint_names
     for k in range(5):
-        feed.take_state(1.0 + 0.001 * k, names, Q + 0.1 * k, Q)
-    feed.take_reference(1.002, names, Q, Q)
+        feed.on_state(1.0 + 0.001 * k, names, Q + 0.1 * k, Q)
+    feed.on_reference(1.002, names, Q, Q)
     assert feed.error.arrays()[1][-1] == pytest.approx(-0.2)
-    feed.take_reference(7.0, names, Q, Q)  # its state has not come
+    feed.on_reference(7.0, names, Q, Q)  # its state has not come
     assert len(feed.error.arrays()[0]) == 1
 
 
-def test_silence_is_noticed(feed, clock):
-    feed.take_word("CLEAR", "", 0.0, "", "")
-    assert feed.alive("word")
-    clock[0] += 0.99 * SILENCE
-    assert feed.alive("word")
-    clock[0] += 0.02 * SILENCE
-    assert not feed.alive("word")
+def test_old_messages_do_not_count(feed, clock):
+    feed.on_detector("CLEAR", "", 0.0, "", "")
+    assert feed.fresh("detector")
+    clock[0] += 0.99 * FRESH
+    assert feed.fresh("detector")
+    clock[0] += 0.02 * FRESH
+    assert not feed.fresh("detector")
 
 
-def test_the_worst_of_a_touch_is_remembered(feed, clock):
-    feed.take_word("CONTACT", "", 5.0, "", "")
-    feed.take_word("COLLISION", "link_5", 38.0, "", "")
-    feed.take_word("COLLISION", "", 60.0, "", "")
-    feed.take_word("CONTACT", "link_2", 90.0, "", "")
-    feed.take_word("CLEAR", "", 0.0, "", "")
-    assert feed.touch.begun == 100.0
-    assert (feed.touch.word.link, feed.touch.word.force) == ("link_5", 38.0)
+def test_the_most_severe_state_of_a_contact_is_kept(feed, clock):
+    feed.on_detector("CONTACT", "", 5.0, "", "")
+    feed.on_detector("COLLISION", "link_5", 38.0, "", "")
+    feed.on_detector("COLLISION", "", 60.0, "", "")
+    feed.on_detector("CONTACT", "link_2", 90.0, "", "")
+    feed.on_detector("CLEAR", "", 0.0, "", "")
+    assert feed.contact.begun == 100.0
+    assert (feed.contact.state.link, feed.contact.state.force) == ("link_5", 38.0)
     clock[0] = 101.0
-    feed.take_word("CONTACT", "link_1", 3.0, "", "")
-    assert feed.touch.word.link == "link_1" and feed.touch.begun == 101.0
+    feed.on_detector("CONTACT", "link_1", 3.0, "", "")
+    assert feed.contact.state.link == "link_1" and feed.contact.begun == 101.0
 
 
 def test_thresholds_may_be_one_or_each(feed):
     assert feed.thresholds("contact") is None
-    feed.take_parameters("dynamics_node", {"monitor.contact.base": [2.0]}, whole=True)
+    feed.on_parameters("dynamics_node", {"monitor.contact.base": [2.0]}, whole=True)
     assert feed.thresholds("contact").tolist() == [2.0] * 7
-    feed.take_parameters("dynamics_node", {"monitor.contact.base": list(range(7))})
+    feed.on_parameters("dynamics_node", {"monitor.contact.base": list(range(7))})
     assert feed.thresholds("contact").tolist() == list(range(7))
-    feed.take_parameters("dynamics_node", {"monitor.contact.base": [1.0, 2.0]})
+    feed.on_parameters("dynamics_node", {"monitor.contact.base": [1.0, 2.0]})
     assert feed.thresholds("contact") is None
 
 
@@ -99,8 +98,8 @@ def torque(model, push, share=1.0):
 
 def test_the_push_that_acts_is_found(feed):
     pushes = [
-        KnownPush("link_5", np.array([0.0, -40.0, 0.0]), np.array([0.0, 0.05, 0.2])),
-        KnownPush("link_7", np.array([10.0, 5.0, -20.0]), np.array([0.05, 0.0, 0.0])),
+        Push("link_5", np.array([0.0, -40.0, 0.0]), np.array([0.0, 0.05, 0.2])),
+        Push("link_7", np.array([10.0, 5.0, -20.0]), np.array([0.05, 0.0, 0.0])),
     ]
     for push in pushes:
         found = true_force(feed.model, Q, torque(feed.model, push, 0.5), pushes)
@@ -109,21 +108,21 @@ def test_the_push_that_acts_is_found(feed):
         assert found.point == pytest.approx(pose[:3, 3] + pose[:3, :3] @ push.point)
 
 
-def test_what_nobody_knows_is_not_told_as_truth(feed):
-    known = KnownPush("link_5", np.array([0.0, -40.0, 0.0]), np.zeros(3))
-    other = KnownPush("link_7", np.array([30.0, 0.0, 10.0]), np.array([0.1, 0.0, 0.0]))
+def test_an_unknown_push_is_not_shown_as_the_true_force(feed):
+    known = Push("link_5", np.array([0.0, -40.0, 0.0]), np.zeros(3))
+    other = Push("link_7", np.array([30.0, 0.0, 10.0]), np.array([0.1, 0.0, 0.0]))
     for share in (1.0, -1.0):
         assert true_force(feed.model, Q, torque(feed.model, other, share), [known]) is None
     assert true_force(feed.model, Q, np.zeros(7), [known]) is None
     assert true_force(feed.model, Q, -torque(feed.model, known), [known]) is None
 
 
-def test_a_heard_push_acts_as_its_wrench_does(feed):
+def test_a_push_by_topic_acts_as_its_wrench_does(feed):
     force, point = np.array([5.0, -40.0, 3.0]), np.array([0.02, 0.05, 0.2])
-    push = heard_push(feed.model, Q, "link_5", force, np.cross(point, force))
-    direct = KnownPush("link_5", push.force, point)
+    push = push_from_wrench(feed.model, Q, "link_5", force, np.cross(point, force))
+    direct = Push("link_5", push.force, point)
     assert torque(feed.model, push) == pytest.approx(torque(feed.model, direct))
-    assert heard_push(feed.model, Q, "link_5", np.zeros(3), force) is None
+    assert push_from_wrench(feed.model, Q, "link_5", np.zeros(3), force) is None
 
 
 def test_scripted_pushes_are_read_from_the_plants_parameters(feed):

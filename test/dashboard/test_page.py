@@ -8,10 +8,14 @@ import pytest
 pytest.importorskip("viser", reason="viser is not installed: pip install '.[dashboard]'")
 
 import robodyn_ros as rd  # noqa: E402
-from robodyn_ros.dashboard.banner import banner, torque_bars  # noqa: E402
-from robodyn_ros.dashboard.charts import error_chart, residual_charts  # noqa: E402
 from robodyn_ros.dashboard.feed import Feed  # noqa: E402
 from robodyn_ros.dashboard.page import Page  # noqa: E402
+from robodyn_ros.dashboard.panels import (  # noqa: E402
+    error_chart,
+    residual_charts,
+    state_banner,
+    torque_bars,
+)
 from robodyn_ros.dashboard.visuals import Visuals  # noqa: E402
 
 MODEL = rd.robots.lwr_iii()
@@ -24,7 +28,7 @@ DETECTOR = {
 
 
 class Notes:
-    """Hands that write down what they are asked for, and answer as told."""
+    """A client that writes down what they are asked for, and answer as told."""
 
     def __init__(self):
         self.asked, self.verdict = [], (True, "")
@@ -50,19 +54,19 @@ def fill(feed):
     names = MODEL.joint_names
     for k in range(100):
         t = 1.0 + 0.01 * k
-        feed.take_state(t, names, Q, np.full(7, 20.0))
-        feed.take_reference(t, names, Q + 0.002, np.zeros(7))
-        feed.take_residual(t, names, np.full(7, 0.3))
-    feed.take_parameters("dynamics_node", dict(DETECTOR), whole=True)
-    feed.take_parameters("controller_node", {"arm.controller": "pid", "arm.reaction": "reflex"})
-    feed.take_word("CLEAR", "", 0.0, "", "")
+        feed.on_state(t, names, Q, np.full(7, 20.0))
+        feed.on_reference(t, names, Q + 0.002, np.zeros(7))
+        feed.on_residual(t, names, np.full(7, 0.3))
+    feed.on_parameters("dynamics_node", dict(DETECTOR), whole=True)
+    feed.on_parameters("controller_node", {"arm.controller": "pid", "arm.reaction": "reflex"})
+    feed.on_detector("CLEAR", "", 0.0, "", "")
 
 
 @contextlib.contextmanager
-def opened(tmp_path, hands):
+def opened(tmp_path, client):
     feed = Feed(MODEL)
     fill(feed)
-    page = Page(feed, Visuals([], []), hands, 8250, tmp_path)
+    page = Page(feed, Visuals([], []), client, 8250, tmp_path)
     page.server.get_clients = lambda: {0: None}  # as if somebody looked
     try:
         page.draw()
@@ -79,9 +83,9 @@ def shared(tmp_path_factory):
 
 @pytest.fixture
 def page(shared):
-    hands = shared.parts[0].hands
-    hands.asked.clear()
-    hands.verdict = (True, "")
+    client = shared.parts[0].client
+    client.asked.clear()
+    client.verdict = (True, "")
     fill(shared.feed)
     shared.draw()
     return shared
@@ -96,7 +100,7 @@ def test_a_push_has_the_force_and_direction_that_were_chosen(page):
     controls.link.value, controls.force.value = "link_5", 40
     controls.direction.value, controls.duration.value = "−y", 0.3
     controls.push()
-    first, (what, link, force, torque) = controls.hands.asked
+    first, (what, link, force, torque) = controls.client.asked
     assert first == ("set", "simulator_node", {"push_duration": 0.3})
     assert (what, link) == ("push", "link_5")
     R = rd.forward_kinematics(MODEL, Q, "link_5")[:3, :3]
@@ -109,57 +113,59 @@ def test_a_push_has_the_force_and_direction_that_were_chosen(page):
 
 
 def test_a_refused_wish_says_why(page):
-    page.parts[0].hands.verdict = (False, "gain must be <at least> 0.001")
-    page.parts[1].ask({"monitor.gain": [0.0]})
+    page.parts[0].client.verdict = (False, "gain must be <at least> 0.001")
+    page.parts[1].set({"monitor.gain": [0.0]})
     assert "✗" in said(page) and "gain must be &lt;at least&gt; 0.001" in said(page)
 
 
 def test_a_slider_asks_and_goes_back_if_refused(page):
     tuning = page.parts[1]
     assert tuning.gain.value == 50.0
-    tuning.ask(tuning._scaled("contact", 2.0))
-    asked = tuning.hands.asked[-1]
+    tuning.set(tuning._scaled("contact", 2.0))
+    asked = tuning.client.asked[-1]
     assert asked[:2] == ("set", "dynamics_node")
     assert asked[2]["monitor.contact.base"] == [5.0, 5.0, 2.0, 2.0, 1.2, 2.0, 1.0]
-    tuning.ask(tuning._single("collision", 6, 3.0))
-    assert tuning.hands.asked[-1][2]["monitor.collision.base"][5:] == [2.0, 3.0]
-    tuning.hands.verdict = (False, "no")
+    tuning.set(tuning._single("collision", 6, 3.0))
+    assert tuning.client.asked[-1][2]["monitor.collision.base"][5:] == [2.0, 3.0]
+    tuning.client.verdict = (False, "no")
     tuning.gain.value = 90.0
-    tuning.ask({"monitor.gain": [90.0]})
+    tuning.set({"monitor.gain": [90.0]})
     page.draw()
     assert tuning.gain.value == 50.0
 
 
 def test_sliders_and_choices_follow_the_nodes(page):
-    page.feed.take_parameters("dynamics_node", {"monitor.gain": [77.0]})
+    page.feed.on_parameters("dynamics_node", {"monitor.gain": [77.0]})
     page.draw()
     assert page.parts[1].gain.value == 77.0
-    assert page.parts[0]._chosen["controller"].value == "pid"
+    assert page.parts[0]._choices["controller"].value == "pid"
 
 
 def test_motions_start_and_stop(page):
     controls = page.parts[0]
     controls.motion.value = "demo motion"
     controls.start()
-    assert controls.hands.asked == [("set", "demo_node", {"active": True})]
+    assert controls.client.asked == [("set", "demo_node", {"active": True})]
     controls.motion.value = "to posture 0"
     controls.start()
-    _, points, names = controls.hands.asked[-1]
-    assert names == MODEL.joint_names and points[-1][1] == pytest.approx(np.zeros(7))
-    motion = rd.from_points(names, [Point(*p) for p in points], start=(Q + 0.002, 0 * Q, 0 * Q))
+    _, points, names = controls.client.asked[-1]
+    assert names == MODEL.joint_names and points[-1].positions == pytest.approx(np.zeros(7))
+    motion = rd.from_points(names, points, start=(Q + 0.002, 0 * Q, 0 * Q))
     assert rd.check_limits(MODEL, motion, qd_max=0.31 * MODEL.qd_max)[0].share < 1.0
-    page.feed.take_reference(9.0, names, Q, np.full(7, 0.4))
+    page.feed.on_reference(9.0, names, Q, np.full(7, 0.4))
     controls.stop()
-    _, ((t, q, qd, _),), _ = controls.hands.asked[-1]
-    assert not qd.any() and q == pytest.approx(Q + 0.2 * t)
+    _, (point,), _ = controls.client.asked[-1]
+    assert not any(point.velocities)
+    assert point.positions == pytest.approx(Q + 0.2 * point.time_from_start)
 
 
-class Point:
-    """A trajectory point, as messages have it."""
-
-    def __init__(self, t, q, qd, qdd):
-        self.time_from_start, self.positions = t, q
-        self.velocities, self.accelerations = qd, qdd
+def test_stop_also_stops_the_demo_motion(page):
+    controls = page.parts[0]
+    page.feed.on_parameters("demo_node", {"active": True}, whole=True)
+    controls.stop()
+    del page.feed.parameters["demo_node"]
+    first, (what, *_) = controls.client.asked
+    assert first == ("set", "demo_node", {"active": False}) and what == "follow"
 
 
 def test_clear_reset_enable_choose(page):
@@ -168,7 +174,7 @@ def test_clear_reset_enable_choose(page):
     controls.reset()
     controls.enable(False)
     controls.choose("arm.reaction", "stop")
-    assert controls.hands.asked == [
+    assert controls.client.asked == [
         ("call", "controller_node", "clear", None),
         ("call", "simulator_node", "reset", None),
         ("call", "dynamics_node", "reset", None),
@@ -187,15 +193,15 @@ def test_parameters_are_saved(page):
     assert str(path) in said(page)
 
 
-def test_wishes_come_from_other_threads_and_are_done_in_the_loop(page):
+def test_actions_come_from_other_threads_and_are_done_in_the_loop(page):
     done = []
-    page.soon(lambda: done.append(1))
+    page.run_later(lambda: done.append(1))
     assert not done
     page.draw()
     assert done == [1]
     for _ in range(10_000):  # somebody keeps clicking while nothing is drawn
-        page.soon(lambda: done.append(2))
-    assert page._wishes.qsize() <= 100
+        page.run_later(lambda: done.append(2))
+    assert page._actions.qsize() <= 100
     page.draw()
 
 
@@ -215,8 +221,8 @@ def test_the_banner_tells_level_link_and_force(level):
     feed = Feed(MODEL)
     fill(feed)
     touched = level in ("CONTACT", "COLLISION")
-    feed.take_word(level, "<b>link</b>" if touched else "", 37.6, "", "")
-    text = banner(feed)
+    feed.on_detector(level, "<b>link</b>" if touched else "", 37.6, "", "")
+    text = state_banner(feed)
     assert f'data-level="{level}"' in text
     assert ("&lt;b&gt;link&lt;/b&gt; · 38 N" in text) == touched
     assert "<b>" not in text
@@ -226,9 +232,9 @@ def test_silent_nodes_are_unknown_whatever_they_said_last():
     now = [0.0]
     feed = Feed(MODEL, clock=lambda: now[0])
     fill(feed)
-    assert 'data-level="CLEAR"' in banner(feed)
+    assert 'data-level="CLEAR"' in state_banner(feed)
     now[0] = 0.6
-    assert 'data-level="UNKNOWN"' in banner(feed) and "no data" in banner(feed)
+    assert 'data-level="UNKNOWN"' in state_banner(feed) and "no data" in state_banner(feed)
     assert "–" in torque_bars(feed)
 
 

@@ -22,11 +22,12 @@ from std_srvs.srv import Trigger  # noqa: E402
 
 from robodyn_ros.control.arm_controller import FOLLOWING, Mode  # noqa: E402
 from robodyn_ros.nodes.controller_node import ControllerNode  # noqa: E402
-from robodyn_ros.nodes.demo_node import trajectory_message  # noqa: E402
+from robodyn_ros.nodes.demo_node import POINT_SPACING  # noqa: E402
 from robodyn_ros.nodes.demo_trajectory import DemoTrajectory  # noqa: E402
 from robodyn_ros.nodes.dynamics_node import DynamicsNode  # noqa: E402
-from robodyn_ros.nodes.runtime import seconds, set_stamp  # noqa: E402
+from robodyn_ros.nodes.runtime import seconds, set_stamp, trajectory_message  # noqa: E402
 from robodyn_ros.nodes.simulator_node import SimulatorNode  # noqa: E402
+from robodyn_ros.trajectory.trajectory_msg import to_points  # noqa: E402
 
 START = [0.0, -0.6, 0.3, 1.2, 0.4, -0.7, 0.5]
 FIELDS = ("position", "velocity", "effort")
@@ -170,7 +171,8 @@ class Rig:
             self.demo.on_position(self.controller.arm.reference.q)
         move = self.demo.next(self.now)
         if move is not None:
-            self.controller._follow(trajectory_message(move, self.model.joint_names))
+            points = to_points(move, POINT_SPACING, self.model.joint_names)
+            self.controller._follow(trajectory_message(*points))
 
     def _controller_state(self, message):
         (status,) = message.status

@@ -1,8 +1,6 @@
-"""Stage: the arm in 3-D, where it is to be, and the forces on it."""
+"""Scene: the arm in 3-D, its reference posture, and the forces on it."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,31 +10,32 @@ import viser.transforms as vtf
 from ..dynamics.kinematics import forward_kinematics
 from ..model.robot import RobotModel
 from .feed import Feed
+from .pushes import Force, Push, scripted_pushes, true_force
 from .shapes import Mesh, foot, ground, join, link_shapes, middle, reach
-from .truth import Force, scripted_pushes, true_force
 from .visuals import Colour, Visual
 
 Array = npt.NDArray[np.float64]
 
 SHELL, TRIM, DARK = (236, 239, 243), (245, 130, 32), (70, 78, 90)
-GHOST, TOUCHED, BUMPED = (64, 145, 255), (222, 38, 38), (250, 160, 20)
+GHOST = (64, 145, 255)
 ESTIMATED, TRUE, PLANNED = (222, 38, 38), (18, 150, 90), (120, 130, 145)
-LEVEL_COLOURS = {"CONTACT": BUMPED, "COLLISION": TOUCHED}
-APART = 0.015  # [m, or of a rotation matrix]: a ghost that is nearer only flickers
-LENGTH = 0.008  # [m/N], of an arrow
-LONGEST = 0.9  # [m]
+LEVEL_COLOURS = {"CONTACT": (250, 160, 20), "COLLISION": (222, 38, 38)}
+GHOST_DISTANCE = 0.015  # [m, or of a rotation matrix]; the ghost is hidden below it
+ARROW_SCALE = 0.008  # [m/N]
+ARROW_MAX = 0.9  # [m]
+ARROW_MIN_FORCE = 0.5  # [N]
 
 
-class Stage:
-    """What is seen of one arm; the frames move, what hangs on them is sent once."""
+class Scene:
+    """The 3-D view of one arm: its frames move, the meshes on them are sent once."""
 
     def __init__(
         self, server: viser.ViserServer, model: RobotModel, visuals: list[Visual], q: Array
     ) -> None:
         self.server, self.model = server, model
-        self._shells: list[list[tuple[Any, Colour]]] = [[] for _ in model.link_names]
-        self._painted: dict[int, Colour] = {}
-        self._light(q)
+        self._shells: list[list[tuple[viser.MeshHandle, Colour]]] = [[] for _ in model.link_names]
+        self._painted: dict[int, Colour] = {}  # touched bodies
+        self._add_surroundings(q)
         with server.atomic():
             self._arm = [self._frame(f"/arm/{name}") for name in model.link_names]
             self._ghost = [self._frame(f"/ghost/{name}") for name in model.link_names]
@@ -44,28 +43,28 @@ class Stage:
             self._estimate = _Arrow(server, "/forces/estimated", ESTIMATED, 0.011)
             self._truth = _Arrow(server, "/forces/true", TRUE, 0.007)
             self.planned = _Arrow(server, "/forces/planned", PLANNED, 0.006)
-        self._ghost_seen = np.ones(len(model.link_names), dtype=bool)
-        self._scripted: tuple[int, list[Any]] = (-1, [])
+        self._ghost_visible = np.ones(len(model.link_names), dtype=bool)
+        self._scripted: tuple[int, list[Push]] = (-1, [])
 
     def draw(self, feed: Feed) -> None:
-        """Everything as it is known now."""
+        """Show the latest state."""
         if feed.q is None:
             return
-        here = self._place(self._arm, feed.q)
-        wanted = feed.q_wanted if feed.alive("reference") else None
-        there = here if wanted is None else self._place(self._ghost, wanted)
-        away = np.abs(there - here).max(axis=(1, 2)) > APART
-        for k in np.flatnonzero(away != self._ghost_seen):
-            self._ghost[k].visible = bool(away[k])
-        self._ghost_seen = away
+        poses = self._place(self._arm, feed.q)
+        q_ref = feed.q_ref if feed.fresh("reference") else None
+        reference = poses if q_ref is None else self._place(self._ghost, q_ref)
+        visible = np.abs(reference - poses).max(axis=(1, 2)) > GHOST_DISTANCE
+        for k in np.flatnonzero(visible != self._ghost_visible):
+            self._ghost[k].visible = bool(visible[k])
+        self._ghost_visible = visible
         self._paint(feed)
         self._estimate.show(self._estimated(feed))
         self._truth.show(self._true(feed))
-        if feed.word.touched:
+        if feed.detector.touched:
             self.planned.show(None)
 
-    def _place(self, frames: list[Any], q: Array) -> Array:
-        """Move the frames; their poses (N, 4, 4)."""
+    def _place(self, frames: list[viser.FrameHandle], q: Array) -> Array:
+        """Move the frames to the posture q; return their poses (N, 4, 4)."""
         poses = forward_kinematics(self.model, q)
         for frame, pose in zip(frames, poses, strict=True):
             frame.position = pose[:3, 3]
@@ -73,20 +72,20 @@ class Stage:
         return poses
 
     def _paint(self, feed: Feed) -> None:
-        """The touched link in the level's colour, all others in their own."""
-        word, wanted = feed.word, {}
-        if feed.alive("word") and word.touched and word.link in self.model.frames:
-            wanted = {self.model.frames[word.link].body: LEVEL_COLOURS[word.level]}
-        if wanted == self._painted:
+        """Paint the touched link in the colour of the level."""
+        state, painted = feed.detector, {}
+        if feed.fresh("detector") and state.touched and state.link in self.model.frames:
+            painted = {self.model.frames[state.link].body: LEVEL_COLOURS[state.level]}
+        if painted == self._painted:
             return
-        for body in {*wanted, *self._painted} - {-1}:
+        for body in {*painted, *self._painted} - {-1}:
             for handle, own in self._shells[body]:
-                handle.color = wanted.get(body, own)
-        self._painted = wanted
+                handle.color = painted.get(body, own)
+        self._painted = painted
 
     def _estimated(self, feed: Feed) -> Force | None:
-        """The detector's force, at the middle of the link it names."""
-        if not (feed.alive("word") and feed.word.touched) or feed.q is None:
+        """Return the detector's force, drawn at the centre of mass of the link it names."""
+        if not (feed.fresh("detector") and feed.detector.touched) or feed.q is None:
             return None
         if feed.force_link not in self.model.frames:
             return None
@@ -97,7 +96,8 @@ class Stage:
         return Force(pose[:3, 3] + pose[:3, :3] @ place, pose[:3, :3] @ feed.force)
 
     def _true(self, feed: Feed) -> Force | None:
-        if not feed.alive("truth") or feed.tau_ext is None or feed.q is None:
+        """Return the true force of a simulated arm, if a known push explains it."""
+        if not feed.fresh("truth") or feed.tau_ext is None or feed.q is None:
             return None
         if self._scripted[0] != feed.changes:
             script = scripted_pushes(self.model, feed.parameters.get("simulator_node", {}))
@@ -105,30 +105,30 @@ class Stage:
         return true_force(self.model, feed.q, feed.tau_ext, [*feed.pushes, *self._scripted[1]])
 
     def _build(self, visuals: list[Visual]) -> None:
-        """Each body's own pictures, or where it has none, a shape of ours."""
-        pictured = {visual.body for visual in visuals}
+        """Add the visuals of each body, or a plain shape where the URDF has none."""
+        with_visuals = {visual.body for visual in visuals}
         for body in range(-1, len(self.model.link_names)):
             meshes: dict[Colour, list[Mesh]] = {}
             for visual in (v for v in visuals if v.body == body):
                 meshes.setdefault(visual.colour or SHELL, []).append(visual.mesh)
-            if body not in pictured and not (pictured and body < 0):
+            if body not in with_visuals and not (with_visuals and body < 0):
                 shape = foot(self.model) if body < 0 else link_shapes(self.model)[body]
                 meshes = {DARK if body < 0 else SHELL: [shape.shell], TRIM: [shape.trim]}
             for k, (colour, parts) in enumerate(meshes.items()):
-                self._add(body, k, colour, join(parts), own=body in pictured)
+                self._add(body, k, colour, join(parts), from_urdf=body in with_visuals)
             if body >= 0 and meshes:
                 self._add_ghost(body, join([m for parts in meshes.values() for m in parts]))
 
-    def _add(self, body: int, k: int, colour: Colour, mesh: Mesh, own: bool) -> None:
+    def _add(self, body: int, k: int, colour: Colour, mesh: Mesh, from_urdf: bool) -> None:
         parent = self._arm[body].name if body >= 0 else "/arm/base"
         handle = self.server.scene.add_mesh_simple(
             f"{parent}/part_{k}",
             mesh.vertices,
             mesh.faces,
             color=colour,
-            side="double" if own else "front",
+            side="double" if from_urdf else "front",
         )
-        if body >= 0 and (own or colour != TRIM):
+        if body >= 0 and (from_urdf or colour != TRIM):
             self._shells[body].append((handle, colour))
 
     def _add_ghost(self, body: int, mesh: Mesh) -> None:
@@ -142,13 +142,13 @@ class Stage:
             receive_shadow=False,
         )
 
-    def _frame(self, name: str) -> Any:
+    def _frame(self, name: str) -> viser.FrameHandle:
         return self.server.scene.add_frame(name, show_axes=False)
 
-    def _light(self, q: Array) -> None:
-        """Ground, light and the first view.
+    def _add_surroundings(self, q: Array) -> None:
+        """Add ground and lights, and set the first camera view.
 
-        Plain lights without shadows: a machine without a graphics card can draw them, too.
+        Lights have no shadows, so that a machine without a graphics card can draw them.
         """
         scene, size = self.server.scene, reach(self.model)
         scene.set_up_direction("+z")
@@ -178,7 +178,7 @@ class Stage:
 
 
 class _Arrow:
-    """A force as an arrow that ends where it acts."""
+    """An arrow that ends where a force acts."""
 
     def __init__(
         self, server: viser.ViserServer, name: str, colour: Colour, thickness: float
@@ -195,13 +195,13 @@ class _Arrow:
         self._shown: Force | None = None
 
     def show(self, force: Force | None) -> None:
-        """Draw it, or nothing."""
-        if force is not None and np.linalg.norm(force.force) < 0.5:
+        """Draw a force, or hide the arrow."""
+        if force is not None and np.linalg.norm(force.force) < ARROW_MIN_FORCE:
             force = None
         if (force is None) != (self._shown is None):
             self._handle.visible = force is not None
         self._shown = force
         if force is not None:
             size = float(np.linalg.norm(force.force))
-            way = force.force / size * min(LENGTH * size, LONGEST)
-            self._handle.points = np.array([[force.point - way, force.point]], dtype=np.float32)
+            arrow = force.force / size * min(ARROW_SCALE * size, ARROW_MAX)
+            self._handle.points = np.array([[force.point - arrow, force.point]], dtype=np.float32)

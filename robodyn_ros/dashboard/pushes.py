@@ -1,8 +1,8 @@
-"""Where and how hard the arm is really pushed, as far as somebody in the simulation knows.
+"""The true contact force of a simulated arm, as far as the known pushes explain it.
 
-A plant publishes the joint torque of all that touches it, not the force. But pushes are known:
-those by topic are heard, those of the script are parameters. The one that explains the published
-torque is the one that acts, and by how much it does.
+A plant publishes the joint torque of all contacts, not the force. But pushes are known: those by
+topic are received, those of the script are parameters. The push whose torque fits the published
+one is the push that acts; the fit also gives its present strength.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from ..model.robot import RobotModel
 
 Array = npt.NDArray[np.float64]
 
-FELT = 1e-3  # [N m or N]: less is nothing
-MISFIT = 0.15  # of the torque that a push may leave unexplained: the arm has moved since
+NO_TORQUE = 1e-3  # [N m or N], external torque below which nothing acts
+MISFIT = 0.15  # share of the torque that a push may leave unexplained: the arm moves meanwhile
 
 
-class KnownPush(NamedTuple):
-    """A force that may act."""
+class Push(NamedTuple):
+    """A push that may act."""
 
     link: str
     force: Array  # (3,) [N], base's axes
@@ -38,11 +38,11 @@ class Force(NamedTuple):
 
 
 def true_force(
-    model: RobotModel, q: Array, tau_ext: Array, pushes: Iterable[KnownPush]
+    model: RobotModel, q: Array, tau_ext: Array, pushes: Iterable[Push]
 ) -> Force | None:
-    """The known push that explains the true external torque, in its present strength."""
+    """Return the push that explains the true external torque, scaled to its present strength."""
     size = float(np.linalg.norm(tau_ext))
-    if size < FELT:
+    if size < NO_TORQUE:
         return None
     best, found = MISFIT * size, None
     for push in pushes:
@@ -50,36 +50,33 @@ def true_force(
         share = float(expected @ tau_ext) / max(float(expected @ expected), 1e-12)
         misfit = float(np.linalg.norm(tau_ext - share * expected))
         if share > 0.0 and misfit < best:
-            best, found = misfit, Force(_place(model, q, push), share * push.force)
+            pose = forward_kinematics(model, q, push.link)
+            point = pose[:3, 3] + pose[:3, :3] @ push.point
+            best, found = misfit, Force(point, share * push.force)
     return found
 
 
-def heard_push(
+def push_from_wrench(
     model: RobotModel, q: Array, link: str, force: Array, torque: Array
-) -> KnownPush | None:
-    """A push from its wrench at the link's origin, in its axes; None: it has no force.
+) -> Push | None:
+    """Return the push of a wrench at the link's origin, in its axes; None if it has no force.
 
-    The point is that of its line of action which is nearest to the origin.
+    Its point is the one on the line of action that is nearest to the origin.
     """
     size = float(force @ force)
     if size == 0.0:
         return None
     R = forward_kinematics(model, q, link)[:3, :3]
-    return KnownPush(link, R @ force, np.cross(force, torque) / size)
+    return Push(link, R @ force, np.cross(force, torque) / size)
 
 
-def scripted_pushes(model: RobotModel, parameters: Mapping[str, Any]) -> list[KnownPush]:
-    """The pushes among the parameters of a simulator_node."""
+def scripted_pushes(model: RobotModel, parameters: Mapping[str, Any]) -> list[Push]:
+    """Return the pushes in the parameters of a simulator_node."""
     found = []
     for name in parameters.get("pushes.names") or ():
         link = str(parameters.get(f"pushes.{name}.link", ""))
         vectors = (parameters.get(f"pushes.{name}.{key}") for key in ("force", "point"))
         force, point = (np.asarray(() if v is None else v, dtype=np.float64) for v in vectors)
         if link in model.frames and force.size == point.size == 3:
-            found.append(KnownPush(link, force, point))
+            found.append(Push(link, force, point))
     return found
-
-
-def _place(model: RobotModel, q: Array, push: KnownPush) -> Array:
-    pose = forward_kinematics(model, q, push.link)
-    return pose[:3, 3] + pose[:3, :3] @ push.point

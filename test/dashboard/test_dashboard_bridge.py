@@ -1,4 +1,4 @@
-"""The live arm against real nodes: what it hears, and what it can make them do."""
+"""The bridge with real nodes: what it receives, and what it can make them do."""
 
 import time
 
@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from ros_harness import bench
 
+import robodyn_ros as rd
 from robodyn_ros.dashboard.feed import Feed
 from robodyn_ros.nodes.controller_node import ControllerNode
-from robodyn_ros.nodes.dashboard_bridge import LiveArm
+from robodyn_ros.nodes.dashboard_bridge import DashboardBridge
 from robodyn_ros.nodes.dynamics_node import DynamicsNode
 from robodyn_ros.nodes.simulator_node import SimulatorNode
 from robodyn_ros.resources import share_path
@@ -54,9 +55,10 @@ class Looking:
 def looking():
     with bench(SimulatorNode, DynamicsNode, ControllerNode, args=ARGS) as b:
         ears = Node("ears", use_global_arguments=False)
-        arm = LiveArm(ears, b.node, b.executor, read_only=False)
+        arm = DashboardBridge(ears, b.node, b.executor, read_only=False)
         found = Looking(b, arm, Feed(b.nodes[0].robot))
-        found.until(lambda: found.feed.word.level == "CLEAR" and len(found.feed.parameters) == 3)
+        feed = found.feed
+        found.until(lambda: feed.detector.level == "CLEAR" and len(feed.parameters) == 3)
         yield found
         ears.destroy_node()
 
@@ -64,7 +66,9 @@ def looking():
 def test_everything_is_heard(looking):
     feed = looking.feed
     looking.until(lambda: feed.mode == "HOLDING" and len(feed.error.arrays()[0]) > 5)
-    assert all(feed.alive(what) for what in ("state", "reference", "residual", "truth", "word"))
+    assert all(
+        feed.fresh(what) for what in ("state", "reference", "residual", "truth", "detector")
+    )
     assert feed.q == pytest.approx([0.0, -0.6, 0.3, 1.2, 0.4, -0.7, 0.5], abs=0.05)
     assert np.abs(feed.error.arrays()[1]).max() < 0.05
     assert feed.thresholds("collision").tolist() == [5.0, 5.0, 2.0, 2.0, 1.2, 2.0, 1.0]
@@ -73,9 +77,9 @@ def test_everything_is_heard(looking):
 def test_a_push_is_felt_and_its_truth_known(looking):
     arm, feed = looking.arm, looking.feed
     assert looking.ask(arm.push, "link_6", np.array([0.0, 30.0, 0.0]), np.zeros(3)) == (True, "")
-    looking.until(lambda: feed.touch is not None and np.abs(feed.tau_ext).max() > 1.0)
+    looking.until(lambda: feed.contact is not None and np.abs(feed.tau_ext).max() > 1.0)
     assert feed.pushes[-1].link == "link_6"
-    looking.until(lambda: feed.word.level == "CLEAR")
+    looking.until(lambda: feed.detector.level == "CLEAR")
 
 
 def test_parameters_are_set_or_refused_with_a_reason(looking):
@@ -109,14 +113,15 @@ def test_services(looking):
 
 def test_a_trajectory_is_followed(looking):
     arm, feed = looking.arm, looking.feed
-    looking.until(lambda: feed.word.level == "CLEAR")
+    looking.until(lambda: feed.detector.level == "CLEAR")
     looking.ask(arm.call, "controller_node", "clear")  # the reset may have looked like a jump
-    goal, sent, told = feed.q_wanted + 0.1, [0.0], []
+    goal, sent, told = feed.q_ref + 0.1, [0.0], []
 
     def arrived():
         """Asked again now and then: an arm that is just resuming refuses."""
         if time.monotonic() - sent[0] > 4.0:
-            sent[0], points = time.monotonic(), [(1.0, goal, np.zeros(7), np.zeros(7))]
+            sent[0], rest = time.monotonic(), np.zeros(7)
+            points = [rd.TrajectoryPoint(goal, rest, rest, 1.0)]
             arm.follow(points, feed.model.joint_names, lambda done, said: told.append(done))
         return np.abs(feed.q - goal).max() < 0.03
 
@@ -127,8 +132,8 @@ def test_a_trajectory_is_followed(looking):
 def test_nodes_that_end_are_missed_and_waited_for_no_longer_than_it_takes(looking):
     arm, feed = looking.arm, looking.feed
     looking.bench.executor.remove_node(looking.bench.nodes[1])  # it neither hears nor answers
-    looking.until(lambda: not feed.alive("word"))
+    looking.until(lambda: not feed.fresh("detector"))
     done, said = looking.ask(arm.set, "dynamics_node", {"monitor.gain": [50.0]})
     assert not done and "no answer" in said
     looking.bench.executor.add_node(looking.bench.nodes[1])
-    looking.until(lambda: feed.alive("word"))
+    looking.until(lambda: feed.fresh("detector"))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from robodyn_ros.dashboard.parameter_text import parameter_yaml
+from robodyn_ros.dashboard.tuning import parameter_yaml
 
 yaml = pytest.importorskip("yaml")
 VALUES = {
