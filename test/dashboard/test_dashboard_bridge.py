@@ -66,9 +66,8 @@ def looking():
 def test_everything_is_heard(looking):
     feed = looking.feed
     looking.until(lambda: feed.mode == "HOLDING" and len(feed.error.arrays()[0]) > 5)
-    assert all(
-        feed.fresh(what) for what in ("state", "reference", "residual", "truth", "detector")
-    )
+    for what in ("state", "reference", "residual", "truth", "detector"):
+        assert feed.fresh(what), what
     assert feed.q == pytest.approx([0.0, -0.6, 0.3, 1.2, 0.4, -0.7, 0.5], abs=0.05)
     assert np.abs(feed.error.arrays()[1]).max() < 0.05
     assert feed.thresholds("collision").tolist() == [5.0, 5.0, 2.0, 2.0, 1.2, 2.0, 1.0]
