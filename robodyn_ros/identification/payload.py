@@ -25,18 +25,17 @@ from .friction import TERMS, FrictionShape
 from .identified import Identified
 from .log import Array, Log
 from .regression import (
+    Design,
     LogEquations,
     gram,
     log_equations,
-    rms_errors,
     scaled_inverse,
+    solve,
     spread_over,
-    weighted_sum,
 )
 from .samples import prepare
 
 GAIN_TERMS = ("viscous", "coulomb", "offset")  # friction while gains are searched
-GAIN_ITERATIONS = 10  # of reweighting
 
 
 class FoundPayload(NamedTuple):
@@ -137,11 +136,6 @@ def _solve_gains(
             rows.append(np.column_stack([current, *motion, y[:, j]]))
         G.append(gram(np.vstack(rows)))
     count = sum(len(part.tau) for part in parts)
-    sigma = np.ones(n)
-    for _ in range(GAIN_ITERATIONS):
-        matrix, h = weighted_sum(G, sigma)
-        inverse = scaled_inverse(matrix)
-        x = inverse.matrix @ h
-        sigma = np.maximum(rms_errors(G, x, count), 1e-6)
-    independence = parts[0].samples.independence
-    return DriveGains(x[:n], inverse.deviation[:n] / np.sqrt(independence))
+    independent = count * parts[0].samples.independence
+    found = solve(Design(G, count, independent, 0, 0, ()), np.zeros(0, dtype=np.int64))
+    return DriveGains(found.x[:n], found.deviation[:n])

@@ -102,11 +102,13 @@ class Design:
 
     def errors(self, x: Array) -> Array:
         """Return each joint's root mean square torque error (n,) [N m or N]."""
-        return rms_errors(self.G, x, self.count)
+        v = np.append(x, -1.0)
+        return np.sqrt([max(float(v @ G @ v), 0.0) / self.count for G in self.G])
 
     def weighted(self, sigma: Array) -> tuple[Array, Array]:
         """Return matrix and right-hand side of the normal equations, joints weighted by noise."""
-        return weighted_sum(self.G, sigma)
+        G = np.sum([one / s**2 for one, s in zip(self.G, sigma, strict=True)], axis=0)
+        return G[:-1, :-1], G[:-1, -1]
 
     def of_term(self, term: str) -> slice:
         """Return the position of a friction term among the unknowns."""
@@ -135,18 +137,6 @@ def normal_equations(
 def gram(rows: Array) -> Array:
     """Return rows^T rows."""
     return np.asarray(rows.T @ rows)
-
-
-def rms_errors(G: Sequence[Array], x: Array, count: int) -> Array:
-    """Return each joint's root mean square error (n,) for the unknowns x."""
-    v = np.append(x, -1.0)
-    return np.sqrt([max(float(v @ one @ v), 0.0) / count for one in G])
-
-
-def weighted_sum(G: Sequence[Array], sigma: Array) -> tuple[Array, Array]:
-    """Return matrix and right-hand side of the sum of G / sigma^2."""
-    total = np.sum([one / s**2 for one, s in zip(G, sigma, strict=True)], axis=0)
-    return total[:-1, :-1], total[:-1, -1]
 
 
 def spread_over(columns: Array, j: int, n: int) -> Array:

@@ -165,18 +165,17 @@ class PiecewisePolynomial(Trajectory):
 
 
 @cache
-def hermite_matrix(r: int) -> Array:
+def _hermite_matrix(r: int) -> Array:
     """Return the matrix (2 r, 2 r) from end values to the coefficients of a polynomial.
 
     The end values are the first r derivatives, position first, at times 0 and 1; r up to 3.
     """
-    rows = [derivative_row(2 * r, k, x) for x in (0.0, 1.0) for k in range(r)]
+    rows = [
+        [perm(k, order) * x ** max(k - order, 0) for k in range(2 * r)]
+        for x in (0.0, 1.0)
+        for order in range(r)
+    ]
     return np.rint(2.0 * np.linalg.inv(rows)) / 2.0  # for r up to 3 exactly multiples of 1/2
-
-
-def derivative_row(powers: int, order: int, x: float) -> Array:
-    """Return the factors (powers,) of a polynomial's coefficients in its derivative at x."""
-    return np.array([perm(k, order) * x ** max(k - order, 0) for k in range(powers)])
 
 
 def hermite(breaks: Array, values: Array) -> Array:
@@ -188,7 +187,7 @@ def hermite(breaks: Array, values: Array) -> Array:
     h = np.diff(breaks)[:, None] ** np.arange(2 * r)  # (P, 2 r): powers of each piece's length
     scale = h[:, :r, None]
     ends = np.concatenate([scale * values[:-1], scale * values[1:]], axis=1)  # scaled to unit time
-    pieces = np.einsum("kd,pdn->pnk", hermite_matrix(r), ends)
+    pieces = np.einsum("kd,pdn->pnk", _hermite_matrix(r), ends)
     return np.asarray(pieces / h[:, None, :])
 
 

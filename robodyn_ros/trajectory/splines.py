@@ -1,22 +1,17 @@
 """spline: a smooth motion through all points, cubic or quintic.
 
-Between the points run polynomials of degree 2 r - 1, determined by the first r derivatives at
-their ends: r = 2 for cubics, 3 for quintics. Positions are given; the r - 1 others, z_i, follow
-from the continuity of the next r - 1 derivatives at each inner point:
-
-    A_i z_i-1 + B_i z_i + C_i z_i+1 = b_i,
-
-a block tridiagonal system, solved by elimination.
+Without given times, a local search chooses them within limits of velocity and acceleration.
 """
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
+from scipy.interpolate import make_interp_spline
 
 from ..errors import ArgumentError
 from ..model.robot import RobotModel
-from .piecewise import PiecewisePolynomial, derivative_row, hermite, hermite_matrix
+from .piecewise import PiecewisePolynomial, hermite
 from .trajectory import (
     RANGE_TOLERANCE,
     Array,
@@ -27,7 +22,7 @@ from .trajectory import (
     times_of,
 )
 
-ORDERS = {"cubic": 2, "quintic": 3}  # r
+ORDERS = {"cubic": 2, "quintic": 3}  # r, the degree being 2 r - 1
 LIMIT_TOLERANCE = 1e-9  # relative distance at which a limit counts as reached
 MAX_ITERATIONS = 200  # of scaling until a limit is reached
 FIRST_STEP, LAST_STEP = 0.4, 0.01  # relative change of a piece's duration in the search
@@ -129,50 +124,10 @@ def _check_between(path: PiecewisePolynomial, model: RobotModel, q: Array) -> No
 def _through(q: Array, t: Array, ends: Array) -> PiecewisePolynomial:
     """Return the spline through q (m, n) at times t; ends (2, r - 1, n): derivatives there."""
     r = ends.shape[1] + 1
-    values = np.empty((len(q), r, q.shape[1]))
-    values[:, 0] = q
-    values[[0, -1], 1:] = ends
-    if len(q) > 2:
-        values[1:-1, 1:] = _inner_derivatives(q, np.diff(t), ends, r)
+    conditions = [[(k + 1, end[k]) for k in range(r - 1)] for end in ends]
+    found = make_interp_spline(t, q, k=2 * r - 1, bc_type=conditions)
+    values = np.stack([q, *(found(t, k) for k in range(1, r))], axis=1)
     return PiecewisePolynomial(t, hermite(t, values))
-
-
-def _inner_derivatives(q: Array, h: Array, ends: Array, r: int) -> Array:
-    """Return derivatives 1 to r - 1 at the inner points (m - 2, r - 1, n)."""
-    left, right = _continuity(h[:-1], r, 1.0), -_continuity(h[1:], r, 0.0)
-    A, B, C = left[:, :, 1:r], left[:, :, r + 1 :] + right[:, :, 1:r], right[:, :, r + 1 :]
-    b = -(
-        left[:, :, :1] * q[:-2, None]
-        + (left[:, :, r, None] + right[:, :, :1]) * q[1:-1, None]
-        + right[:, :, r, None] * q[2:, None]
-    )
-    b[0] -= A[0] @ ends[0]
-    b[-1] -= C[-1] @ ends[1]
-    return _solve_tridiagonal(A, B, C, b)
-
-
-def _continuity(h: Array, r: int, x: float) -> Array:
-    """Return the matrices (pieces, r - 1, 2 r) from end values to derivatives r to 2 r - 2.
-
-    These are the derivatives at a piece's beginning (x = 0) or end (x = 1).
-    """
-    orders, known = np.arange(r, 2 * r - 1), np.tile(np.arange(r), 2)
-    rows = np.array([derivative_row(2 * r, int(k), x) for k in orders]) @ hermite_matrix(r)
-    return np.asarray(rows * h[:, None, None] ** (known - orders[:, None]))
-
-
-def _solve_tridiagonal(A: Array, B: Array, C: Array, b: Array) -> Array:
-    """Solve A_i z_i-1 + B_i z_i + C_i z_i+1 = b_i by elimination and back substitution."""
-    m = len(b)
-    ahead, z = np.empty_like(C), np.empty_like(b)
-    pivot, rest = B[0], b[0]
-    for i in range(m):
-        if i:
-            pivot, rest = B[i] - A[i] @ ahead[i - 1], b[i] - A[i] @ z[i - 1]
-        ahead[i], z[i] = np.linalg.solve(pivot, C[i]), np.linalg.solve(pivot, rest)
-    for i in range(m - 2, -1, -1):
-        z[i] -= ahead[i] @ z[i + 1]
-    return z
 
 
 def _with_free_times(q: Array, ends: Array, limits: MotionLimits) -> PiecewisePolynomial:
