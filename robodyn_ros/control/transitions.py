@@ -216,3 +216,7 @@ def transition_table() -> str:
                 cells = (event.value, names, row.guard.value, to, row.action.value)
                 lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    print(transition_table())
