@@ -18,9 +18,9 @@ from figures import Figure, figures_table, finish, options
 from rich.console import Console
 
 import robodyn_ros as rd
-from robodyn_ros.control.adaptive_parameters import Load
 from robodyn_ros.control.controller import JointState
 from robodyn_ros.control.laws.adaptive import AdaptiveController
+from robodyn_ros.control.laws.adaptive_parameters import Load
 from robodyn_ros.control.laws.passivity import PassivityController
 from robodyn_ros.detection.detector import CollisionDetector, Level
 from robodyn_ros.detection.observer import MomentumObserver

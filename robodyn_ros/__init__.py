@@ -91,13 +91,13 @@ _HOME = {
     "control.laws.pd_gravity": ["PdGravityController"],
     "control.laws.pid": ["PidController"],
     "control.laws.task_space": ["PoseMotion", "TaskSpaceController", "TaskSpacePid"],
-    "control.friction": ["FrictionFeedForward", "FrictionObserver"],
+    "control.laws.friction_compensation": ["FrictionFeedForward", "FrictionObserver"],
     "control.arm_controller": ["ArmController", "Mode"],
     "control.arm_settings": ["ArmSettings"],
     "codegen.customized": ["load_customized"],
     "codegen.generate": ["generate"],
     "control.laws.adaptive": ["AdaptiveController"],
-    "control.adaptive_parameters": ["Load"],
+    "control.laws.adaptive_parameters": ["Load"],
     "detection.observer": ["MomentumObserver", "residual"],
     "detection.other_observers": [
         "EnergyObserver",
@@ -151,16 +151,16 @@ def __dir__() -> list[str]:
 if TYPE_CHECKING:  # the same for type checkers; a test keeps both lists alike
     from .codegen.customized import load_customized as load_customized
     from .codegen.generate import generate as generate
-    from .control.adaptive_parameters import Load as Load
     from .control.arm_controller import ArmController as ArmController
     from .control.arm_controller import Mode as Mode
     from .control.arm_settings import ArmSettings as ArmSettings
     from .control.controller import Controller as Controller
     from .control.controller import JointState as JointState
-    from .control.friction import FrictionFeedForward as FrictionFeedForward
-    from .control.friction import FrictionObserver as FrictionObserver
     from .control.laws.adaptive import AdaptiveController as AdaptiveController
+    from .control.laws.adaptive_parameters import Load as Load
     from .control.laws.computed_torque import ComputedTorqueController as ComputedTorqueController
+    from .control.laws.friction_compensation import FrictionFeedForward as FrictionFeedForward
+    from .control.laws.friction_compensation import FrictionObserver as FrictionObserver
     from .control.laws.passivity import PassivityController as PassivityController
     from .control.laws.pd_gravity import PdGravityController as PdGravityController
     from .control.laws.pid import PidController as PidController

@@ -13,8 +13,7 @@ from ..errors import ArgumentError
 from ..model.robot import RobotModel
 from ..sensing.sample import Sample, Status, missing
 from .arm_settings import ArmSettings
-from .controller import Array, JointState
-from .controller import sample as joint_array
+from .controller import Array, JointState, joint_array
 from .supervisor import RAMP_DOWN_TIMEOUT, Supervisor
 from .transitions import FOLLOWING as FOLLOWING
 from .transitions import Mode as Mode
@@ -54,7 +53,7 @@ class ArmController(Supervisor):
             state = self._validated(t, q, qd)
         except ArgumentError as error:
             return self.lost(t, str(error), faulty=True)
-        newer = t - self._timeline.t
+        newer = t - self._arm.timeline.t
         restart = self._restart_pending or newer < -CLOCK_RESET
         if newer <= 0.0 and not restart:
             return self.tau
@@ -67,11 +66,11 @@ class ArmController(Supervisor):
 
         faulty: messages arrive, but are rejected.
         """
-        if not self._has_sample or not math.isfinite(t):
+        if not self._arm.started or not math.isfinite(t):
             return self.tau
         if t < self._latest_t - CLOCK_RESET:
             self._valid_t = t
-            self._timeline.restart(t)
+            self._arm.timeline.restart(t)
             self.restart()
         self._latest_t = t
         status = Status.INVALID if faulty else Status.SILENT

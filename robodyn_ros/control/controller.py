@@ -117,7 +117,7 @@ class Controller(ABC):
 
         An integral starts so that the next torque is `tau`, as far as that can be.
         """
-        self._limiter.reset(None if tau is None else sample(self._robot, "tau", tau))
+        self._limiter.reset(None if tau is None else joint_array(self._robot, "tau", tau))
         self._taking_over = tau is not None
         if self.compensation is not None:
             self.compensation.reset()
@@ -146,12 +146,16 @@ class Controller(ABC):
         known = {name: part(state, "state", name) for name in ("q", "qd")}
         known |= {name: getattr(state, name, None) for name in ("tau", "motor_qd")}
         return JointState(
-            **{name: sample(self._robot, name, x) for name, x in known.items() if x is not None}
+            **{
+                name: joint_array(self._robot, name, x)
+                for name, x in known.items()
+                if x is not None
+            }
         )
 
     def _checked_reference(self, reference: Any) -> Any:
         q, qd, qdd = (
-            sample(self._robot, f"reference.{name}", part(reference, "reference", name))
+            joint_array(self._robot, f"reference.{name}", part(reference, "reference", name))
             for name in ("q", "qd", "qdd")
         )
         return Motion(q, qd, qdd, np.zeros(self._robot.n))
@@ -172,7 +176,7 @@ def part(owner: Any, what: str, name: str) -> Any:
         raise ArgumentError(f"a {what} must have '{name}'; {owner!r} has not") from None
 
 
-def sample(model: RobotModel, name: str, value: Any) -> Array:
+def joint_array(model: RobotModel, name: str, value: Any) -> Array:
     """(n,): a copy of one sample of numbers, finite, or the error that names the joint."""
     array = np.array(states_of(model, name, value), order="C")
     if array.ndim != 1:

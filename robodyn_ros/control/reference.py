@@ -185,10 +185,14 @@ def _sum(motion: Motion, offset: Array) -> Motion:
     return Motion(*(x + y for x, y in zip(motion, offset, strict=True)))
 
 
+def speed_limits(model: RobotModel) -> Array:
+    """Return the speed limits (n,) [rad/s or m/s]; DEFAULT_SPEED for joints without one."""
+    return np.where(np.isfinite(model.qd_max), model.qd_max, DEFAULT_SPEED)
+
+
 def blend_time(model: RobotModel, away: Array, speed: float) -> float:
     """Return the time [s] of a smooth step by `away` (n,) at this share of the speed limits."""
-    limits = np.where(np.isfinite(model.qd_max), model.qd_max, DEFAULT_SPEED)
-    return float((PEAK_SPEED * np.abs(away) / (speed * limits)).max())
+    return float((PEAK_SPEED * np.abs(away) / (speed * speed_limits(model))).max())
 
 
 def check_start(model: RobotModel, start: Array, q: Array, tolerance: float) -> None:

@@ -12,7 +12,7 @@ from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory
 
 from ..control.arm_controller import ENDING, FOLLOWING, ArmController, Mode
-from ..control.arm_factory import ArmParts
+from ..control.arm_torque import ArmParts
 from ..detection.fault import Fault
 from ..errors import ArgumentError, RobodynError
 from ..model.robot import RobotModel

@@ -9,12 +9,12 @@ from control_cases import EXACT, exact_plant, follow, wave
 from oracle import Pinocchio, close, random_tree
 
 import robodyn_ros as rd
-from robodyn_ros.control.adaptive_parameters import Load
 from robodyn_ros.control.controller import JointState
 from robodyn_ros.control.laws.adaptive import AdaptiveController
+from robodyn_ros.control.laws.adaptive_parameters import Load
 from robodyn_ros.control.laws.passivity import PassivityController
+from robodyn_ros.control.laws.physical_consistency import PossibleBodies, nearest_load
 from robodyn_ros.control.limits import TorqueLimits
-from robodyn_ros.control.physical_consistency import PossibleBodies, nearest_load
 from robodyn_ros.dynamics.motion import Motion
 from robodyn_ros.errors import ArgumentError
 from robodyn_ros.model.checks import check_model

@@ -8,8 +8,8 @@ from oracle import Pinocchio, close
 
 import robodyn_ros as rd
 from robodyn_ros.control.controller import JointState
-from robodyn_ros.control.friction import FrictionFeedForward
 from robodyn_ros.control.laws.computed_torque import ComputedTorqueController
+from robodyn_ros.control.laws.friction_compensation import FrictionFeedForward
 from robodyn_ros.control.limits import TorqueLimits
 from robodyn_ros.dynamics.motion import Motion
 

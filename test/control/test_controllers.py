@@ -8,8 +8,8 @@ from control_cases import wave
 
 import robodyn_ros as rd
 from robodyn_ros.control.controller import JointState
-from robodyn_ros.control.friction import FrictionFeedForward, FrictionObserver
 from robodyn_ros.control.laws.computed_torque import ComputedTorqueController
+from robodyn_ros.control.laws.friction_compensation import FrictionFeedForward, FrictionObserver
 from robodyn_ros.control.laws.passivity import PassivityController
 from robodyn_ros.control.laws.pd_gravity import PdGravityController
 from robodyn_ros.control.laws.pid import PidController

@@ -7,8 +7,8 @@ from oracle import close
 
 import robodyn_ros as rd
 from robodyn_ros.control.controller import JointState
-from robodyn_ros.control.friction import FrictionFeedForward, FrictionObserver
 from robodyn_ros.control.laws.computed_torque import ComputedTorqueController
+from robodyn_ros.control.laws.friction_compensation import FrictionFeedForward, FrictionObserver
 from robodyn_ros.control.laws.passivity import PassivityController
 from robodyn_ros.control.laws.task_space import PoseMotion, TaskSpaceController
 from robodyn_ros.control.limits import TorqueLimits

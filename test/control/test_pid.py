@@ -6,7 +6,7 @@ from control_cases import follow, quintic, wave
 
 import robodyn_ros as rd
 from robodyn_ros.control.controller import JointState
-from robodyn_ros.control.friction import FrictionFeedForward
+from robodyn_ros.control.laws.friction_compensation import FrictionFeedForward
 from robodyn_ros.control.laws.pid import PidController, largest_inertia
 from robodyn_ros.control.limits import TorqueLimits
 from robodyn_ros.dynamics.motion import Motion

@@ -6,9 +6,9 @@ from control_cases import exact_plant
 
 import robodyn_ros as rd
 from robodyn_ros.control.controller import JointState
+from robodyn_ros.control.laws.momentum_damping import MomentumDampingController, Push
 from robodyn_ros.control.laws.passivity import PassivityController
 from robodyn_ros.control.limits import TorqueLimits
-from robodyn_ros.control.momentum_damping import Push, YieldingController
 from robodyn_ros.control.reactions import Admittance, Float, Reflex, Stop
 
 LWR = rd.robots.lwr_iii()
@@ -47,7 +47,7 @@ def test_yielding_law(model):
     """tau = g + K_r r - k M (qd - qd_r), where no limit is near."""
     random = np.random.default_rng(1)
     gain, k = random.uniform(0.5, 2.0, 7), 4.0
-    yielding = YieldingController(model, gain, k)
+    yielding = MomentumDampingController(model, gain, k)
     for _ in range(20):
         q, qd, r, qd_r = random.uniform(-0.3, 0.3, (4, 7))
         wanted = rd.gravity_torque(model, q) + gain * r
@@ -60,7 +60,7 @@ def test_yielding_law(model):
 def test_kinetic_energy_falls_at_twice_the_damping(k):
     """Tdot = -2 k T, in any posture."""
     plant = exact_plant(LWR, BENT, FAST)
-    yielding = YieldingController(LWR, 0.0, k, limits=TorqueLimits(1e4))
+    yielding = MomentumDampingController(LWR, 0.0, k, limits=TorqueLimits(1e4))
     start, dt = energy(LWR, plant.state), 1e-4
     for step in range(2000):
         plant.step(yielding.torque(plant.state, NOTHING, dt), dt)
@@ -73,7 +73,7 @@ def test_a_braked_arm_keeps_to_its_path():
     """It is at q_free((1 - exp(-k t)) / k), where the arm would be if nothing braked it."""
     k, dt = 5.0, 1e-4
     braked, free = exact_plant(LWR, BENT, FAST), exact_plant(LWR, BENT, FAST)
-    laws = [YieldingController(LWR, 0.0, x, limits=TorqueLimits(1e4)) for x in (k, 0.0)]
+    laws = [MomentumDampingController(LWR, 0.0, x, limits=TorqueLimits(1e4)) for x in (k, 0.0)]
     for _ in range(10_000):
         braked.step(laws[0].torque(braked.state, NOTHING, dt), dt)
     for _ in range(round(-np.expm1(-k * braked.state.t) / k / dt)):
@@ -102,7 +102,7 @@ def test_braking_at_the_torque_limits_keeps_to_the_path():
     fast = np.sign(FAST) * LWR.qd_max
     limits, dt = TorqueLimits(0.5 * LWR.tau_max), 1e-4
     braked, free = exact_plant(LWR, BENT, fast), exact_plant(LWR, BENT, fast)
-    brake, none = (YieldingController(LWR, 0.0, k, limits=limits) for k in (50.0, 0.0))
+    brake, none = (MomentumDampingController(LWR, 0.0, k, limits=limits) for k in (50.0, 0.0))
     largest = 0.0
     for _ in range(4000):
         tau = brake.torque(braked.state, NOTHING, dt)
@@ -157,7 +157,7 @@ def test_reflex_follows_the_push_further_than_float_does():
 
 def test_reflex_torque_can_be_taken_back_in_time():
     """However hard the push: what is given can be gone within 0.1 s, in the push's direction."""
-    yielding = YieldingController(LWR, 2.0, 3.0, limits=TorqueLimits(LWR.tau_max, RATE))
+    yielding = MomentumDampingController(LWR, 2.0, 3.0, limits=TorqueLimits(LWR.tau_max, RATE))
     q, r = np.zeros(7), np.array([400.0, -100.0, 50.0, 10.0, 0.0, 0.0, 0.0])
     g = rd.gravity_torque(LWR, q)
     given = yielding.torque(JointState(q, np.zeros(7)), Push(r, np.zeros(7))) - g
@@ -196,7 +196,7 @@ def test_admittance_does_not_leave_the_joint_limits():
 
 def test_laws_take_turns_without_a_step():
     tracking = law()
-    yielding = YieldingController.beside(tracking, damping=3.0)
+    yielding = MomentumDampingController.sharing_limits(tracking, damping=3.0)
     tracking.reset(np.full(7, 5.0))
     given = yielding.torque(JointState(BENT, np.zeros(7)), NOTHING, DT)
     assert np.abs(given - 5.0).max() == pytest.approx(RATE * DT)
@@ -229,11 +229,11 @@ def test_a_residual_that_is_no_number_leaves_no_trace_in_admittance():
 
 def test_bad_arguments_are_named():
     with pytest.raises(rd.ArgumentError, match="damping"):
-        YieldingController(LWR, 0.0, -1.0)
+        MomentumDampingController(LWR, 0.0, -1.0)
     with pytest.raises(rd.ArgumentError, match="gain of joint"):
         Reflex(law(), gain=-1.0)
     with pytest.raises(rd.ArgumentError, match="damping"):
         Admittance(law(), damping=0.0)
     push = Push(np.array([0.0, np.nan, 0.0, 0.0, 0.0, 0.0, 0.0]), np.zeros(7))
     with pytest.raises(rd.ArgumentError, match=f"r of joint '{LWR.joint_names[1]}'"):
-        YieldingController(LWR).torque(JointState(BENT, np.zeros(7)), push)
+        MomentumDampingController(LWR).torque(JointState(BENT, np.zeros(7)), push)

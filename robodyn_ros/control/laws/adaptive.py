@@ -38,9 +38,9 @@ from ...dynamics.newton_euler import inverse_dynamics
 from ...dynamics.regressor import regressor, slotine_li_regressor
 from ...errors import ArgumentError
 from ...model.robot import RobotModel
-from ..adaptive_parameters import Bounds, Load, Unknowns
 from ..controller import Array, Controller, gains_of
-from ..friction import WIDTH
+from .adaptive_parameters import Bounds, Load, Unknowns
+from .friction_compensation import WIDTH
 
 LAWS = ("slotine_li", "lu_meng", "craig")
 

@@ -29,7 +29,7 @@ from ...dynamics.kinematics import _point, jacobian
 from ...errors import ArgumentError
 from ...model.packed_model import aligned_copy, pack_frame
 from ...model.robot import RobotModel
-from ..controller import Array, Controller, gains_of, part, sample
+from ..controller import Array, Controller, gains_of, joint_array, part
 from .task_kernels import (
     DAMPING,
     INTEGRAL,
@@ -141,7 +141,7 @@ class TaskSpaceController(_PoseController):
         self._own[int(DAMPING)] = damping
         if posture is not None:
             self._own[int(STIFFNESS)] = 0.25 * damping**2
-            self._own[int(POSTURE)] = sample(model, "posture", posture)
+            self._own[int(POSTURE)] = joint_array(model, "posture", posture)
 
     @property
     def dexterity(self) -> float:

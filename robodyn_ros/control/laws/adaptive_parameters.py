@@ -25,10 +25,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..dynamics.regressor import friction_columns, rotor_columns
-from ..errors import ArgumentError
-from ..model.rigid_body import as_vector, bodies_of, parameters_of, pseudo_inertia
-from ..model.robot import RobotModel
+from ...dynamics.regressor import friction_columns, rotor_columns
+from ...errors import ArgumentError
+from ...model.rigid_body import as_vector, bodies_of, parameters_of, pseudo_inertia
+from ...model.robot import RobotModel
 from .physical_consistency import PossibleBodies, nearest_load
 
 Array = npt.NDArray[np.float64]

@@ -25,12 +25,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..dynamics.compile import kernel
-from ..dynamics.friction import _friction
-from ..errors import ArgumentError
-from ..model.packed_model import U, pack_friction
-from ..model.robot import RobotModel
-from .controller import Array, gains_of, part, sample
+from ...dynamics.compile import kernel
+from ...dynamics.friction import _friction
+from ...errors import ArgumentError
+from ...model.packed_model import U, pack_friction
+from ...model.robot import RobotModel
+from ..controller import Array, gains_of, joint_array, part
 
 VELOCITIES = ("reference", "measured")
 WIDTH = 0.02  # [rad/s or m/s]
@@ -70,7 +70,7 @@ class FrictionFeedForward:
         except (TypeError, AttributeError):
             failed = 1
         if failed:
-            qd = sample(self.model, f"{name}.qd", part(owner, name, "qd"))
+            qd = joint_array(self.model, f"{name}.qd", part(owner, name, "qd"))
             _friction(self._block, qd, self._tau)
         np.add(wanted, self._tau, out=wanted)
 
@@ -127,7 +127,10 @@ class FrictionObserver:
         except TypeError:
             failed = 1
         if failed:
-            thetad, tau = sample(self.model, name, thetad), sample(self.model, "tau", tau)
+            thetad, tau = (
+                joint_array(self.model, name, thetad),
+                joint_array(self.model, "tau", tau),
+            )
             _observe_friction(self._own, thetad, tau, given, dt, wanted)
 
     def reset(self) -> None:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ..model.rigid_body import parameters_of, pseudo_inertia
+from ...model.rigid_body import parameters_of, pseudo_inertia
 
 Array = npt.NDArray[np.float64]
 

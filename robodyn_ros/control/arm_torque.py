@@ -1,0 +1,226 @@
+"""ArmTorque: laws, reference, reaction and rate-limited output of one arm.
+
+ArmParts holds the laws and reactions made from one set of settings; ArmTorque runs them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..dynamics.dispatch import per_joint
+from ..dynamics.mass_matrix import mass_matrix
+from ..dynamics.newton_euler import gravity_torque
+from ..model.robot import RobotModel
+from ..sensing.settings import SensingSettings
+from .arm_settings import ArmSettings
+from .controller import Array, Controller, JointState
+from .laws.computed_torque import ComputedTorqueController
+from .laws.friction_compensation import FrictionFeedForward
+from .laws.momentum_damping import MomentumDampingController
+from .laws.passivity import PassivityController
+from .laws.pd_gravity import PdGravityController
+from .laws.pid import PidController
+from .limits import Limiter, TorqueLimits
+from .reactions import Admittance, Float, Reaction, Reflex, Stop
+from .reference import Path, Reference, blend_time
+from .sample_timeline import SampleTimeline
+from .tracking_guard import TrackingGuard
+
+
+class ArmParts(NamedTuple):
+    """Laws and reactions for one set of settings; all laws share one limiter."""
+
+    settings: ArmSettings
+    law: Controller
+    reaction: Reaction | None  # None: contact is ignored
+    stop: Stop
+    idle: MomentumDampingController
+    rate_limiter: Limiter  # without torque limits: lowered ones are approached at the rate limit
+
+    @classmethod
+    def of(cls, model: RobotModel, settings: ArmSettings) -> ArmParts:
+        """Return the parts for a robot; raise an error if the settings do not fit it."""
+        law = _tracking_law(model, settings)
+        return cls(
+            settings,
+            law,
+            _reaction(law, settings),
+            Stop(law, settings.braking),
+            MomentumDampingController.sharing_limits(law, damping=settings.damping),
+            Limiter(model, TorqueLimits(np.inf, law.limits.tau_rate_max)),
+        )
+
+
+def _tracking_law(model: RobotModel, settings: ArmSettings) -> Controller:
+    w = per_joint(model, "frequency", settings.frequency)
+    rate = per_joint(model, "tau_rate_max", settings.tau_rate_max)
+    limits = TorqueLimits(settings.torque_share * model.tau_max, rate)
+    options: dict[str, Any] = {"limits": limits}
+    if settings.friction:
+        options["compensation"] = FrictionFeedForward(model)
+    if settings.controller == "passivity":
+        return PassivityController.with_frequency(model, w, **options)
+    if settings.controller == "computed_torque":
+        return ComputedTorqueController.with_frequency(model, w, **options)
+    inertia = np.diag(mass_matrix(model, np.zeros(model.n)))
+    if settings.controller == "pd_gravity":
+        return PdGravityController(model, w**2 * inertia, 2.0 * w * inertia, **options)
+    return PidController.with_triple_pole(model, w, **options)
+
+
+def _reaction(law: Controller, settings: ArmSettings) -> Reaction | None:
+    # Gains are checked even if they are not used
+    reflex_gain = per_joint(law.model, "reflex_gain", settings.reflex_gain)
+    admittance_gain = per_joint(law.model, "admittance_gain", settings.admittance_gain)
+    if settings.reaction == "none":
+        return None
+    if settings.reaction == "stop":
+        return Stop(law, settings.braking)
+    if settings.reaction == "float":
+        return Float(law, settings.damping)
+    if settings.reaction == "reflex":
+        return Reflex(law, reflex_gain, settings.damping)
+    return Admittance(law, admittance_gain, settings.admittance_damping, settings.braking)
+
+
+class ArmTorque:
+    """Torque of one arm: tracking, yielding or idle, always output through one rate limiter.
+
+    state: the last usable sample. started: there was one. reaction: the active one, or the last.
+    target: torque (n,) that the rate limit approaches. released: nothing is commanded at present.
+    """
+
+    def __init__(self, model: RobotModel, parts: ArmParts, sensing: SensingSettings) -> None:
+        self.model, self.parts = model, parts
+        self._zeros = np.zeros(model.n)
+        self.started = self.released = False
+        self.state = JointState(self._zeros, self._zeros)
+        self.target = self._zeros
+        self.reference = Reference(self._zeros)
+        self.reaction: Reaction = parts.stop
+        self.timeline = SampleTimeline(sensing)
+        self.guard = TrackingGuard(model, sensing)
+
+    @property
+    def tau(self) -> Array:
+        """Last torque (n,) [N m or N]; a copy."""
+        return self.parts.rate_limiter.tau.copy()
+
+    def apply(self, parts: ArmParts, yielding: bool) -> None:
+        """Take over new settings at the last torque; a reaction at work goes on."""
+        old, self.parts, before = self.parts, parts, self.reaction
+        self.reaction = (parts.reaction if before is old.reaction else None) or parts.stop
+        if self.started:
+            parts.rate_limiter.reset(old.rate_limiter.tau)
+            parts.law.reset(old.rate_limiter.tau)
+            self.reaction.begin(self.state)
+            if yielding:
+                self.reaction.continue_from(before)
+
+    def carry_weight(self) -> None:
+        """Start with the torque that carries the arm, as nothing was commanded before."""
+        limit = self.parts.law.limits.tau_max
+        weight = np.clip(gravity_torque(self.model, self.state.q), -limit, limit)
+        self.parts.rate_limiter.reset(weight)
+        self.parts.law.reset(weight)
+        self.released = False
+
+    # actions of the transitions
+
+    def hold_here(self) -> None:
+        """Hold the measured posture."""
+        self._hold_at(self.state.q)
+
+    def hold_rest_posture(self) -> None:
+        """Hold the posture in which the arm came to rest."""
+        self._hold_at(self.reaction.reference.q)
+
+    def follow_path(self, trajectory: Path, s: float, away: Array) -> None:
+        """Blend into the trajectory."""
+        self.reference.follow(trajectory, s, self._blend_time(away))
+
+    def stop_reference(self) -> None:
+        """Bring the reference to rest within `ramp`."""
+        self.reference.stop(self.parts.settings.ramp)
+
+    def resume(self) -> None:
+        """Return to the interrupted point, then follow the trajectory."""
+        self.parts.law.reset(self.parts.law.tau)
+        q = self.reaction.reference.q
+        seconds = self._blend_time(self.reference.interrupted_at - q)
+        self.reference.resume(q, seconds, self.parts.settings.ramp)
+
+    def brake(self) -> None:
+        """Brake, then hold."""
+        self._begin(self.parts.stop)
+
+    def begin_reaction(self) -> None:
+        """Start the reaction."""
+        self._begin(self.parts.reaction or self.parts.stop)
+        self.guard.begin_stop(self.reference.motion.qd)
+
+    def restart_reaction(self) -> None:
+        """Brake or yield from the measured state."""
+        self._begin(self.reaction)
+
+    def latch_stuck_joint(self, joint: int) -> None:
+        """Ignore samples until the joint's reading changes."""
+        self.guard.stuck.mark(joint, self.state.q)
+
+    def brake_stuck_joint(self, joint: int) -> None:
+        """Ignore samples until the joint's reading changes; brake, then hold."""
+        self.latch_stuck_joint(joint)
+        self.brake()
+
+    def trust_readings(self) -> None:
+        """Clear the stuck-joint latch."""
+        self.guard.stuck.clear()
+
+    # torque
+
+    def track(self, dt: float) -> Array:
+        """Return the torque (n,) of the tracking law; raise if the arm must not go on."""
+        state, motion, law = self.state, self.reference.advance(dt), self.parts.law
+        settings = self.parts.settings
+        self.guard.check(state, motion, dt, settings.error_max)
+        torque = law.torque(state, motion, dt)
+        self.guard.check_swing(state, motion, dt, law.excess, settings)
+        return torque
+
+    def react(self, r: Array | None, dt: float) -> Array:
+        """Return the torque (n,) of the reaction; r: the residual during contact."""
+        return self.reaction.torque(self.state, r, dt)
+
+    def idle(self, dt: float, *, zero: bool, moving: bool = False) -> Array:
+        """Return the torque (n,) that carries the arm, also damped if it is `moving`, or a torque
+        on the way to zero.
+        """
+        idle = self.parts.idle
+        if zero:
+            return idle.release(dt)
+        state = self.state if moving else JointState(self.state.q, self._zeros)
+        return idle.torque(state, idle.no_push, dt)
+
+    def output(self, torque: Array, silence: float = 0.0) -> Array:
+        """Output a torque (n,) as far as its rate limit allows; return the torque reached.
+
+        silence: time since the last usable sample [s].
+        """
+        self.parts.rate_limiter.apply(torque, self.timeline.output(silence))
+        self.target = torque.copy()
+        return self.tau
+
+    def _hold_at(self, q: Array) -> None:
+        self.parts.law.reset(self.parts.law.tau)
+        self.reference.stay(q)
+
+    def _begin(self, reaction: Reaction) -> None:
+        self.reaction = reaction
+        if self.started:
+            reaction.begin(self.state)
+
+    def _blend_time(self, away: Array) -> float:
+        settings = self.parts.settings
+        return max(settings.ramp, blend_time(self.model, away, settings.return_speed))

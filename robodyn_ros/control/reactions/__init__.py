@@ -1,0 +1,14 @@
+"""Reactions of an arm to contact, after [DeLuca2006]: stop, float, reflex, admittance.
+
+All leave the trajectory for the law of `laws.momentum_damping`,
+
+    tau = g(q) + K_r r - k M(q) (qd - qd_r)
+
+Stop has a large k, float a small one, reflex adds K_r r. For admittance the push moves qd_r.
+"""
+
+from .admittance import Admittance as Admittance
+from .float_ import Float as Float
+from .reaction import Reaction as Reaction
+from .reflex import Reflex as Reflex
+from .stop import Stop as Stop
