@@ -21,7 +21,7 @@ GAINS = np.array([12.0, 5.0])
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    """The nominal arm's URDF, and logs of a real one: two motions, currents, currents loaded."""
+    """Return a folder with a URDF and logs: two motions, currents, currents with a payload."""
     folder = tmp_path_factory.mktemp("logs")
     nominal = rd.robots.planar_2r()
     (folder / "arm.urdf").write_text(rd.to_urdf(nominal))
@@ -52,7 +52,7 @@ def test_identify_shows_errors_and_writes_files(files, tmp_path):
     assert (out / "report.html").is_file() and (out / "nodes.yaml").is_file()
 
 
-def test_json_is_all_that_scripts_read(files, tmp_path):
+def test_json_is_the_only_output(files, tmp_path):
     words = ("--held-out", files / "other.csv", "--out", tmp_path, "--friction", "viscous")
     more = ("--method", "momentum", "--no-rotors", "--prior", "0.5", "--cutoff", "10", "--json")
     result = robodyn("identify", files / "arm.urdf", files / "used.csv", *words, *more)
@@ -85,7 +85,7 @@ def test_drive_gains_come_from_a_known_payload(files, tmp_path):
     np.testing.assert_allclose(rd.gravity_torque(again, q), rd.gravity_torque(real, q), rtol=0.03)
 
 
-def test_a_payload_in_words():
+def test_payload_option():
     payload = parse_payload("tool:2.5:0,0,0.1")
     assert (payload.link, payload.mass, tuple(payload.com)) == ("tool", 2.5, (0.0, 0.0, 0.1))
     assert tuple(parse_payload("tool:1").com) == (0.0, 0.0, 0.0)
@@ -105,14 +105,14 @@ def test_a_payload_in_words():
         ("used.csv", {"out": "used.csv"}, "cannot be a folder"),
     ],
 )
-def test_wrong_files_are_told(files, tmp_path, monkeypatch, log, more, message):
+def test_wrong_files_are_reported(files, tmp_path, monkeypatch, log, more, message):
     monkeypatch.chdir(files)
     model = rd.load_urdf("arm.urdf")
     with pytest.raises(ArgumentError, match=message):
         run(model, [log], **({"out": tmp_path} | more))
 
 
-def test_torque_that_nothing_explains_is_a_warning(files, tmp_path):
+def test_unexplained_torque_is_a_warning(files, tmp_path):
     columns = "t=0 q=1-2 qd=3-4 tau=1-2"  # positions for torques
     words = ("--columns", columns, "--out", tmp_path, "--friction", "none")
     result = robodyn("identify", files / "arm.urdf", files / "used.csv", *words)

@@ -1,4 +1,4 @@
-"""A real UR10e: better than plain least squares on motions that were not used, and quiet."""
+"""A real UR10e: better than plain least squares on held-out motions, without false alarms."""
 
 import re
 import warnings
@@ -43,7 +43,7 @@ def test_plain_least_squares_is_the_recordings_own(case):
     model, _, logs, _ = case
     published = [5.1, 3.3, 4.4, 14.5, 10.7, 8.1]
     plain = 100.0 * bench.Plain(model, logs[0]).fit(logs[0]).relative
-    np.testing.assert_allclose(plain, published, rtol=0.06)  # of the ends, a little is left out
+    np.testing.assert_allclose(plain, published, rtol=0.06)  # the ends are left out
 
 
 def test_better_than_plain_least_squares_on_every_file_and_joint(case):
@@ -57,7 +57,7 @@ def test_better_than_plain_least_squares_on_every_file_and_joint(case):
         assert (fit.at_reversals < before.at_reversals).all(), log.name
 
 
-def test_the_results_are_a_possible_robot(case):
+def test_the_result_is_consistent(case):
     _, found, _, out = case
     again = rd.load_urdf(out / "robot.urdf", strict=True)
     np.testing.assert_allclose(again.inertial_parameters(), found.model.inertial_parameters())
@@ -70,7 +70,7 @@ def test_the_results_are_a_possible_robot(case):
     assert "robot.urdf" in (out / "nodes.yaml").read_text()
 
 
-def test_quiet_on_free_motion_held_out_and_every_push_found(case):
+def test_no_false_alarm_on_held_out_motion_and_every_push_detected(case):
     model, found, logs, _ = case
     pushed = read_log(f"{DATA / bench.PUSHED}.csv", model, gains=bench.GAINS)
     watch = bench.Watch(found.model, found)

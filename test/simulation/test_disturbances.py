@@ -1,4 +1,4 @@
-"""Model error on purpose: within its bounds, repeatable, and nothing else changes."""
+"""Random model errors: within their bounds, repeatable, and nothing else changes."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def test_same_seed_same_robot():
     assert not np.array_equal(numbers(perturbed(MODEL, 5)), numbers(perturbed(MODEL, 6)))
 
 
-def test_errors_fill_their_bounds():
+def test_errors_use_their_bounds():
     bounds = {"mass": 0.05, "com": 0.004, "inertia": 0.02, "friction": 0.3}
     off = {name: [] for name in CHANGED}
     for seed in range(60):
@@ -41,7 +41,7 @@ def test_sliding_and_static_friction_go_together():
     np.testing.assert_allclose(other.stiction / other.coulomb, MODEL.stiction / MODEL.coulomb)
 
 
-def test_the_rest_stays():
+def test_other_parameters_do_not_change():
     before = numbers(MODEL).copy()
     other = perturbed(MODEL, 2)
     assert np.array_equal(numbers(MODEL), before)

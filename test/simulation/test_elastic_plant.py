@@ -1,4 +1,4 @@
-"""ElasticJointPlant: [Khalil2019] (7.35), and the rigid plant as its limit."""
+"""ElasticJointPlant: [Khalil2019] (7.35), and RigidPlant as its limit of stiff joints."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ def positions(plant, seconds, tau=wave):
 
 
 def wheel(inertia=0.2, rotor=0.5):
-    """One link on a vertical axis: gravity does nothing."""
+    """Return one link on a vertical axis, without the effect of gravity."""
     row = JointRow(
         joint="turn",
         link="wheel",
@@ -47,17 +47,17 @@ def test_stiff_joints_are_rigid(model, friction):
     def options(friction):
         return {"friction": friction, "friction_width": 0.2}
 
-    rigid = positions(RigidPlant(model, BENT, **options(friction)), 0.4)
+    rigid = positions(RigidPlant(model, BENT, **options(friction)), 0.2)
     errors = []
     for stiffness in (1e4, 1e5, 1e6):
         plant = ElasticJointPlant(model, BENT, stiffness=stiffness, **options(friction))
-        errors.append(np.abs(positions(plant, 0.4) - rigid).max())
+        errors.append(np.abs(positions(plant, 0.2) - rigid).max())
     ratios = np.divide(errors[:-1], errors[1:])
     assert 1e-5 < errors[0] < 0.05
     assert np.all((ratios > 6.0) & (ratios < 16.0)), (errors, ratios)
 
 
-def test_one_joint_swings_as_computed():
+def test_one_joint_oscillates_as_computed():
     stiffness, torque, inertia, rotor = 5e3, 30.0, 0.2, 0.5
     plant = ElasticJointPlant(wheel(inertia, rotor), stiffness=stiffness)
     omega = np.sqrt(stiffness * (1.0 / inertia + 1.0 / rotor))
@@ -66,12 +66,12 @@ def test_one_joint_swings_as_computed():
         bent = torque / (rotor * omega**2) * (1.0 - np.cos(omega * state.t))
         assert plant.motor_q[0] - state.q[0] == pytest.approx(bent, abs=1e-2 * torque / stiffness)
         assert plant.joint_torque[0] == pytest.approx(stiffness * (plant.motor_q - state.q)[0])
-    # The whole moves as one body would.
+    # The common centre moves as one body would.
     together = (inertia * state.qd + rotor * plant.motor_qd) / (inertia + rotor)
     assert together[0] == pytest.approx(torque * state.t / (inertia + rotor), rel=1e-9)
 
 
-def test_damping_ends_the_swinging():
+def test_damping_ends_the_oscillation():
     plant = ElasticJointPlant(wheel(), stiffness=5e3, damping=20.0)
     for _ in range(500):
         state = plant.step([30.0], DT)
@@ -83,21 +83,21 @@ def test_energy_is_kept():
     plant = ElasticJointPlant(LWR, BENT, stiffness=2e3, friction=False, stops=False, substeps=30)
     links = LWR.replace(rotor_inertia=0.0)
 
-    def energy():
-        q, qd = plant.state.q, plant.state.qd
-        bent = plant.motor_q - q
-        kinetic = rd.kinetic_energy(links, q, qd) + 0.5 * LWR.rotor_inertia @ plant.motor_qd**2
-        return float(kinetic + rd.potential_energy(LWR, q) + 0.5 * 2e3 * bent @ bent)
+    def motion():
+        return plant.state.q, plant.state.qd, plant.motor_q, plant.motor_qd
 
-    energies = [energy()]
+    states = [motion()]
     for _ in range(2000):
         plant.step(STILL, DT)
-        energies.append(energy())
-    assert np.ptp(energies) < 1e-6 * abs(energies[0])
+        states.append(motion())
+    q, qd, theta, thetad = (np.array(x) for x in zip(*states, strict=True))
+    kinetic = rd.kinetic_energy(links, q, qd) + 0.5 * thetad**2 @ LWR.rotor_inertia
+    energy = kinetic + rd.potential_energy(LWR, q) + 0.5 * 2e3 * ((theta - q) ** 2).sum(axis=1)
+    assert np.ptp(energy) < 1e-6 * abs(energy[0])
     assert np.abs(plant.motor_q - plant.state.q).max() > 1e-4
 
 
-def test_begins_in_balance():
+def test_starts_in_balance_with_gravity():
     plant = ElasticJointPlant(KUKA, BENT, stiffness=3e3, friction=False)
     weight = rd.gravity_torque(KUKA, BENT)
     close(plant.joint_torque, weight)
@@ -106,7 +106,7 @@ def test_begins_in_balance():
     close(plant.joint_torque, weight, 1e-6)
 
 
-def test_torque_sensor_sees_the_links_not_the_motors_friction():
+def test_joint_torque_is_that_of_the_links_without_motor_friction():
     plant = ElasticJointPlant(KUKA, BENT, damping=0.0)
     for i in range(200):
         plant.step(wave(i * DT), DT)
@@ -137,13 +137,13 @@ def test_pushes_reach_the_torque_sensor():
 @pytest.mark.parametrize("damping", [0.0, 100.0])
 def test_substeps_suit_the_stiffness(stiffness, damping):
     plant = ElasticJointPlant(KUKA, BENT, 0.5 * BENT, stiffness=stiffness, damping=damping)
-    for i in range(100):
+    for i in range(40):  # a third of the substeps diverges within 30 steps
         state = plant.step(wave(i * DT), DT)
     assert np.abs(plant.motor_q - state.q).max() < 100.0 / stiffness
     assert np.abs(state.qd).max() < 2.0
 
 
-def test_too_few_substeps_say_so():
+def test_too_few_substeps_are_reported():
     plant = ElasticJointPlant(KUKA, BENT, stiffness=1e6, substeps=1)
     with pytest.raises(rd.RobodynError, match="substeps"):
         positions(plant, 0.5)
@@ -226,6 +226,6 @@ def test_measurements_are_the_links():
         ),
     ],
 )
-def test_what_it_refuses(model, arguments, says):
+def test_wrong_arguments_are_rejected(model, arguments, says):
     with pytest.raises(rd.ArgumentError, match=says):
         ElasticJointPlant(model, **arguments)

@@ -1,4 +1,4 @@
-"""MujocoPlant: the rigid plant's independent twin, and contacts whose force is read back."""
+"""MujocoPlant: agreement with RigidPlant, and contact forces."""
 
 import builtins
 import sys
@@ -190,7 +190,7 @@ def test_pendulum_swings_and_hits_the_arm():
         angle = 0.05 * np.cos(np.sqrt(9.81 / 0.9) * state.t)
         assert plant.swings[1][0] == pytest.approx(angle, abs=2e-3)
     assert first in ("link_3", "link_4", "link_5")
-    # It fell from 1.2 rad: its momentum goes to the arm, and some more by bouncing.
+    # It falls from 1.2 rad: the arm receives its momentum, and more if it bounces.
     momentum = 3.0 * np.sqrt(2.0 * 9.81 * 0.9 * (1.0 - np.cos(1.2)))
     assert 0.5 * momentum < abs(impulse[1]) < 2.2 * momentum
     assert abs(state.q[0]) > 0.02
@@ -254,7 +254,7 @@ def test_a_locked_joint_stays_and_is_let_go():
     positions(plant, 0.5)
     assert plant.state.q[1] == pytest.approx(held, abs=5e-4)
     assert abs(plant.state.q[3] - BENT[3]) > 0.01
-    assert np.array_equal(plant.state.tau_ext, STILL)  # a brake is no contact
+    assert np.array_equal(plant.state.tau_ext, STILL)  # a brake is not a contact
     plant.mend("joint_2")
     positions(plant, 0.2)
     assert abs(plant.state.q[1] - held) > 0.02
@@ -319,7 +319,7 @@ def test_meshes_are_not_loaded():
         MujocoPlant(KUKA, urdf=text, obstacles=[Sphere((1, 0, 0), 0.1)])
 
 
-def test_what_it_refuses():
+def test_wrong_arguments_are_rejected():
     for arguments, says in (
         ({"integrator": "verlet"}, "integrator"),
         ({"timestep": 0.0}, "timestep"),
@@ -332,7 +332,7 @@ def test_what_it_refuses():
             MujocoPlant(KUKA, **arguments)
 
 
-def test_says_what_to_install(monkeypatch):
+def test_missing_mujoco_names_the_extra(monkeypatch):
     real = builtins.__import__
 
     def without_mujoco(name, *arguments, **options):

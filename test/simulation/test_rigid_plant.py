@@ -1,4 +1,4 @@
-"""RigidPlant: energy, accuracy, and each thing that can act on the arm."""
+"""RigidPlant: energy, accuracy, friction, stops, pushes, contacts, faults, sensors."""
 
 import numpy as np
 import pytest
@@ -20,13 +20,15 @@ POINT = (0.02, -0.03, 0.05)
 DT = 1e-3
 
 
-def energy(model, state):
-    potential = rd.potential_energy(model, state.q)
-    return float(rd.kinetic_energy(model, state.q, state.qd) + potential)
+def energies(model, states):
+    """Return total and kinetic energy (T,) [J] of states."""
+    q, qd = np.array([state.q for state in states]), np.array([state.qd for state in states])
+    kinetic = rd.kinetic_energy(model, q, qd)
+    return kinetic + rd.potential_energy(model, q), kinetic
 
 
 def run(plant, seconds, tau=None, dt=DT):
-    """All states of a run under a constant torque, the first one included."""
+    """Return all states of a run under a constant torque, the initial one included."""
     tau = np.zeros(plant.model.n) if tau is None else tau
     states = [plant.state]
     states += [plant.step(tau, dt) for _ in range(round(seconds / dt))]
@@ -34,7 +36,7 @@ def run(plant, seconds, tau=None, dt=DT):
 
 
 def sledge(mass=2.0):
-    """A ball that can only go up and down."""
+    """Return a ball on a vertical prismatic joint."""
     row = JointRow(
         joint="lift",
         link="ball",
@@ -53,12 +55,10 @@ def place(model, q, link, point):
 def test_free_swinging_arm_keeps_its_energy():
     plant = RigidPlant(LWR, BENT, friction=False, stops=False)
     assert np.all(LWR.rotor_inertia > 0.0)
-    states = run(plant, 10.0)
-    energies = np.array([energy(LWR, state) for state in states])
-    kinetic = max(float(rd.kinetic_energy(LWR, s.q, s.qd)) for s in states)
-    assert kinetic > 10.0
-    assert np.abs(energies - energies[0]).max() / kinetic < 1e-6
-    assert np.abs(energies - energies[0]).max() / abs(energies[0]) < 1e-6
+    total, kinetic = energies(LWR, run(plant, 10.0))
+    assert kinetic.max() > 10.0
+    assert np.abs(total - total[0]).max() / kinetic.max() < 1e-6
+    assert np.abs(total - total[0]).max() / abs(total[0]) < 1e-6
 
 
 @pytest.mark.parametrize(("method", "order"), [("semi_implicit", 1), ("fourth_order", 4)])
@@ -79,10 +79,9 @@ def test_substeps_are_smaller_steps():
 
 
 def test_friction_dissipates():
-    states = run(RigidPlant(LWR, BENT, 0.5 * BENT, stops=False), 2.0)
-    energies = np.array([energy(LWR, state) for state in states])
-    assert np.all(np.diff(energies) < 1e-9)
-    assert energies[-1] < energies[0] - 1.0
+    total, _ = energies(LWR, run(RigidPlant(LWR, BENT, 0.5 * BENT, stops=False), 2.0))
+    assert np.all(np.diff(total) < 1e-9)
+    assert total[-1] < total[0] - 1.0
 
 
 def test_friction_is_the_models():
@@ -122,10 +121,10 @@ def test_pushes_do_work():
     plant.push("link_6", force, POINT, duration=0.3)
     start = plant.state
     end = run(plant, 0.3)[-1]
-    way = place(LWR, end.q, "link_6", POINT) - place(LWR, start.q, "link_6", POINT)
-    work = force @ way
+    travel = place(LWR, end.q, "link_6", POINT) - place(LWR, start.q, "link_6", POINT)
+    work = force @ travel
     assert abs(work) > 1.0
-    assert energy(LWR, end) - energy(LWR, start) == pytest.approx(work, rel=1e-6)
+    assert np.diff(energies(LWR, [start, end])[0])[0] == pytest.approx(work, rel=1e-6)
     assert np.all(run(plant, 0.01)[-1].tau_ext == 0.0)
 
 
@@ -174,7 +173,7 @@ def test_a_ball_comes_to_rest_on_an_obstacle(obstacle):
     states = run(plant, 5.0)
     force = np.array([state.tau_ext[0] for state in states])
     weight = 2.0 * 9.81
-    assert np.all(force >= 0.0) and force.max() > 2.0 * weight  # it never pulls, it did hit
+    assert np.all(force >= 0.0) and force.max() > 2.0 * weight  # an impact that never pulls
     assert force[:100].max() == 0.0
     assert force[-1] == pytest.approx(weight, rel=1e-3)
     assert states[-1].q[0] == pytest.approx(0.15 - weight / obstacle.stiffness, abs=1e-5)
@@ -215,7 +214,7 @@ def test_payload_changes_gravity_and_nothing_else():
 
 
 def after_fault(kind, value=None, tau=30.0):
-    """States and measurements of joint 2's plant 0.2 s after a fault."""
+    """Return the plant 0.2 s after a fault of joint 2."""
     plant = RigidPlant(KUKA, BENT, 0.2 * np.ones(7))
     tau = rd.gravity_torque(KUKA, BENT) + tau * np.eye(7)[1]
     plant.step(tau, DT)
@@ -237,7 +236,7 @@ def test_each_fault_of_a_drive_has_its_effect():
     assert tau["bias"] == pytest.approx(healthy.state.tau[1] + 7.0)
     for kind in tau:
         faulty = after_fault(kind)
-        assert faulty.measurement.tau[1] == believed  # the robot does not notice
+        assert faulty.measurement.tau[1] == believed  # the fault does not show in the reading
         assert abs(faulty.state.q[1] - healthy.state.q[1]) > 1e-3
     locked = after_fault("locked")
     assert abs(locked.state.qd[1]) < 1e-3 < abs(healthy.state.qd[1])
@@ -345,11 +344,9 @@ def test_mimic_joints_swing_with_their_leader():
     model = random_tree(3, 8, mimic=0.5, prismatic=0.0)
     assert model.coupled
     plant = RigidPlant(model, friction=False, stops=False)
-    states = run(plant, 1.0, dt=5e-4)
-    energies = np.array([energy(model, state) for state in states])
-    kinetic = max(float(rd.kinetic_energy(model, s.q, s.qd)) for s in states)
-    assert kinetic > 1.0
-    assert np.abs(energies - energies[0]).max() / kinetic < 1e-6
+    total, kinetic = energies(model, run(plant, 1.0, dt=5e-4))
+    assert kinetic.max() > 1.0
+    assert np.abs(total - total[0]).max() / kinetic.max() < 1e-6
 
 
 def test_any_array_of_numbers_is_a_command():
@@ -384,7 +381,7 @@ def test_states_are_not_shared():
         ({"probes": [Probe("hand")]}, "hand"),
     ],
 )
-def test_what_a_plant_refuses(arguments, says):
+def test_wrong_arguments_are_rejected(arguments, says):
     with pytest.raises(rd.ArgumentError, match=says):
         RigidPlant(KUKA, **arguments)
 
@@ -405,7 +402,7 @@ def test_what_a_plant_refuses(arguments, says):
         (lambda plant: plant.fail("joint_1", "effectiveness", -1.0), "effectiveness"),
     ],
 )
-def test_what_a_running_plant_refuses(call, says):
+def test_wrong_calls_are_rejected(call, says):
     with pytest.raises(rd.ArgumentError, match=says):
         call(RigidPlant(KUKA))
 
@@ -425,13 +422,13 @@ def test_obstacles_check_their_numbers(make):
         make()
 
 
-def test_a_step_too_large_says_so():
+def test_divergence_is_reported():
     plant = RigidPlant(KUKA, BENT)
     with pytest.raises(rd.RobodynError, match="smaller dt"):
         run(plant, 100.0, dt=0.5)
 
 
-def test_reset_goes_back_to_where_it_started_whatever_became_of_the_array():
+def test_reset_does_not_depend_on_the_caller_s_array():
     q = np.full(7, 0.2)
     plant = rd.RigidPlant(rd.robots.lwr_iii(), q)
     q[:] = 1.0

@@ -20,30 +20,30 @@ from robodyn_ros.trajectory.trajectory import MotionLimits
 BOUNDED = [name for name in PROFILES if name != "linear"]  # its acceleration has no bound
 WITH_JERK = ["quintic", "septic", "smooth_trapezoid"]
 
-way = st.one_of(st.just(0.0), st.floats(1e-6, 10.0), st.floats(-10.0, -1e-6))
+distance = st.one_of(st.just(0.0), st.floats(1e-6, 10.0), st.floats(-10.0, -1e-6))
 bound = st.floats(0.01, 100.0)
 
 
 @st.composite
-def ways_and_limits(draw):
-    """Short, long and no moves mixed."""
+def distances_and_limits(draw):
+    """Return distances and limits of velocity and acceleration; short and long moves mixed."""
     n = draw(st.integers(1, 7))
-    rows = [draw(st.lists(x, min_size=n, max_size=n)) for x in (way, bound, bound)]
+    rows = [draw(st.lists(x, min_size=n, max_size=n)) for x in (distance, bound, bound)]
     if not any(rows[0]):
         rows[0][0] = 1.0
     return np.array(rows)
 
 
 def use(move, kv, ka):
-    """Largest share of a limit that is used."""
+    """Return the largest share of a limit that is used."""
     return max((move.peaks(1) / kv).max(), (move.peaks(2) / ka).max())
 
 
 @pytest.mark.parametrize("profile", BOUNDED)
 @settings(max_examples=150, deadline=None, derandomize=True)
-@given(case=ways_and_limits())
-def test_limits_hold_and_one_is_touched(profile, case):
-    """(8.14), (8.22), (8.45): any shorter time would break the limit that is touched."""
+@given(case=distances_and_limits())
+def test_limits_hold_and_one_is_reached(profile, case):
+    """(8.14), (8.22), (8.45): any shorter time would exceed the limit that is reached."""
     D, kv, ka = case
     move = joint_move(np.zeros(D.size), D, profile=profile, qd_max=kv, qdd_max=ka)
     assert use(move, kv, ka) == pytest.approx(1.0, abs=1e-9)
@@ -55,8 +55,8 @@ def test_limits_hold_and_one_is_touched(profile, case):
 
 @pytest.mark.parametrize("profile", WITH_JERK)
 @settings(max_examples=100, deadline=None, derandomize=True)
-@given(case=ways_and_limits(), jerk=st.floats(0.1, 1000.0))
-def test_a_limit_on_jerk_holds_too_and_one_of_the_three_is_touched(profile, case, jerk):
+@given(case=distances_and_limits(), jerk=st.floats(0.1, 1000.0))
+def test_a_jerk_limit_holds_too_and_one_of_the_three_is_reached(profile, case, jerk):
     D, kv, ka = case
     options = {"qd_max": kv, "qdd_max": ka, "qddd_max": jerk}
     move = joint_move(np.zeros(D.size), D, profile=profile, **options)
@@ -67,7 +67,7 @@ def test_a_limit_on_jerk_holds_too_and_one_of_the_three_is_touched(profile, case
 
 
 @settings(max_examples=200, deadline=None, derandomize=True)
-@given(case=ways_and_limits(), smooth=st.booleans())
+@given(case=distances_and_limits(), smooth=st.booleans())
 def test_8_24_to_8_35_the_book_s_steps_give_the_same_tau_and_time(case, smooth):
     """lambda_1 and upsilon_1 by (8.34), tau by (8.33) or (8.41), t_f by (8.25) or (8.45), with
     the achievable velocity of (8.35) or (8.47) for joints that move too little for (8.18), (8.46).
@@ -136,9 +136,7 @@ def test_no_other_homothetic_trapezoid_is_faster(profile):
 
 
 @pytest.mark.parametrize("profile", BOUNDED)
-def test_8_14_a_shorter_duration_breaks_a_limit_and_is_refused_by_joint(
-    profile,
-):
+def test_8_14_a_shorter_duration_is_rejected_by_joint(profile):
     D, kv, ka = [1.0, -2.0, 0.3], [1.0, 1.0, 1.0], [2.0, 3.0, 4.0]
     options = {"profile": profile, "qd_max": kv, "qdd_max": ka}
     least = joint_move(np.zeros(3), D, **options)
@@ -268,12 +266,12 @@ def test_velocity_limits_and_names_come_from_the_model():
         ({"profile": "cubic", "qd_max": 1.0, "qddd_max": 1.0}, "no qddd_max can hold"),
     ],
 )
-def test_refuses_what_makes_no_sense(options, message):
+def test_wrong_arguments_are_rejected(options, message):
     with pytest.raises(ArgumentError, match=message):
         joint_move([0.0, 0.0], [1.0, 1.0], **options)
 
 
-def test_refuses_postures_that_do_not_fit():
+def test_wrong_postures_are_rejected():
     with pytest.raises(ArgumentError, match=r"end must have shape \(2,\), got \(3,\)"):
         joint_move([0.0, 0.0], [1.0, 1.0, 1.0], qd_max=1.0)
     with pytest.raises(ArgumentError, match="end of joint 'joint_2' is nan"):
@@ -282,7 +280,7 @@ def test_refuses_postures_that_do_not_fit():
         joint_move(["a", "b"], [1.0, 1.0], qd_max=1.0)
 
 
-def test_an_end_outside_the_models_limits_is_refused_by_joint_value_and_limit():
+def test_an_end_outside_the_joint_limits_is_rejected():
     model = rd.robots.kuka_lwr4()
     end = np.zeros(7)
     end[3] = 2.2  # of 120 degrees
@@ -292,7 +290,7 @@ def test_an_end_outside_the_models_limits_is_refused_by_joint_value_and_limit():
     ):
         joint_move(np.zeros(7), end, model=model)
     joint_move(np.zeros(7), model.q_max, model=model)
-    joint_move(end, np.zeros(7), model=model)  # an arm that is outside may come back …
+    joint_move(end, np.zeros(7), model=model)  # an arm that starts outside may return …
     end[0] = 1.0
     joint_move(np.where(np.arange(7) == 3, 2.2, 0.0), end, model=model)  # … or stay there
     with pytest.raises(ArgumentError, match="outside its limits"):
@@ -300,7 +298,7 @@ def test_an_end_outside_the_models_limits_is_refused_by_joint_value_and_limit():
     joint_move(np.zeros(7), end, qd_max=1.0)  # without a model there is no limit
 
 
-def test_no_way_at_all_needs_a_duration_and_then_stays():
+def test_no_motion_needs_a_duration():
     with pytest.raises(ArgumentError, match="give a duration"):
         joint_move([1.0, 2.0], [1.0, 2.0], qd_max=1.0, qdd_max=1.0)
     for profile in PROFILES:

@@ -1,4 +1,4 @@
-"""The plot: four panels that hold the samples, limits where they belong."""
+"""plot_trajectory: four panels with the samples and their limits."""
 
 import sys
 
@@ -41,7 +41,7 @@ def test_four_panels_hold_the_motion_and_its_limits():
     assert labels == list(model.joint_names)
 
 
-def test_without_limits_none_are_drawn_and_names_are_taken(tmp_path):
+def test_without_limits_none_are_drawn(tmp_path):
     pytest.importorskip("matplotlib")
     move = joint_move([0.0, 0.0], [1.0, -1.0], duration=2.0)
     figure = plot_trajectory(move, names=["left", "right"], q_min=-2.0)
@@ -51,7 +51,7 @@ def test_without_limits_none_are_drawn_and_names_are_taken(tmp_path):
     assert (tmp_path / "motion.png").stat().st_size > 10_000
 
 
-def test_refuses_what_does_not_fit():
+def test_wrong_arguments_are_rejected():
     move = joint_move([0.0, 0.0], [1.0, -1.0], duration=2.0)
     for options, message in [
         ({"names": ["left"]}, "2 joints move, 1 names"),
@@ -63,7 +63,7 @@ def test_refuses_what_does_not_fit():
             plot_trajectory(move, **options)
 
 
-def test_without_matplotlib_it_says_what_to_install(monkeypatch):
+def test_missing_matplotlib_names_the_package(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(RobodynError, match="pip install matplotlib"):
         plot_trajectory(joint_move([0.0], [1.0], duration=2.0))

@@ -1,4 +1,4 @@
-"""Time scaling: limits kept and touched, times against those known exactly, and the report."""
+"""Time scaling: limits kept and reached, durations against exact ones, and the report."""
 
 from functools import cache
 
@@ -43,7 +43,7 @@ def arm(name="lwr_iii"):
 
 @cache
 def wheel(offset=0.0):
-    """One joint of inertia 2 kg m^2, its mass off the axis by so much."""
+    """Return one joint of inertia 2 kg m^2; offset [m]: of its mass from the axis."""
     body = RigidBody(1.0, np.array([offset, 0.0, 0.0]), (INERTIA - offset**2) * np.eye(3))
     axis = np.array([0.0, 1.0, 0.0])
     return assemble("wheel", [JointRow("hub", "rim", -1, False, axis=axis, body=body)])
@@ -61,7 +61,7 @@ def scaled_move(seed, name):
 
 
 def shares(model, trajectory, tau_rate_max, instants=20001):
-    """(kinds, instants, joints): by brute force, a step of torque included."""
+    """Return the shares of the limits (kinds, instants, joints), torque steps included."""
     t = np.linspace(0.0, trajectory.duration, instants)
     motion = trajectory.at(t)
     tau, rate = rd.force_rate(model, *motion)
@@ -75,18 +75,18 @@ def at_rest(motion):
 
 
 class Curve(Trajectory):
-    """A bent way, followed as a profile says: like a task-space move."""
+    """A curved path with the time law of a profile, like a task-space move."""
 
     def __init__(self, profile, n=7):
         acceleration = None if profile == "linear" else 3.0  # a third of the way each, 0.5 s
         self.profile = joint_move([0.0], [1.0], profile=profile, qd_max=1.0, qdd_max=acceleration)
         self.n, self.duration = n, self.profile.duration
-        self.way = np.random.default_rng(3).normal(size=(2, n))
+        self.size = np.random.default_rng(3).normal(size=(2, n))
 
     def along(self, s):
-        """Position and derivatives with respect to s."""
+        """Return position and derivatives with respect to s."""
         w = np.array([1.0, 2.5])
-        return [(w**k * np.sin(np.outer(s, w) + k * np.pi / 2)) @ self.way for k in range(4)]
+        return [(w**k * np.sin(np.outer(s, w) + k * np.pi / 2)) @ self.size for k in range(4)]
 
     def _during(self, times):
         s, sd, sdd, sddd = self.profile.at(times)
@@ -110,7 +110,7 @@ def test_limits_are_kept_and_touched(seed, name):
     close(motion.q, move.at(np.array([0.0, move.duration])).q, 1e-12)
 
 
-def test_limits_are_kept_as_pinocchio_sees_it():
+def test_limits_are_kept_according_to_pinocchio():
     scaled, oracle = scaled_move(*MOVES[0]), Pinocchio(arm())
     t = np.linspace(0.0, scaled.duration, 500)
     motions = list(zip(*scaled.at(t), strict=True))
@@ -121,7 +121,7 @@ def test_limits_are_kept_as_pinocchio_sees_it():
 
 
 def exact(path, law, t):
-    """The motion along a path by a time law, by the chain rule."""
+    """Return the motion along a path with a time law, by the chain rule."""
     u, ud, udd, uddd = law.at(t)
     q, q1, q2, q3 = path.at(u[:, 0])
     jerk = q3 * ud**3 + 3.0 * q2 * ud * udd + q1 * uddd
@@ -150,7 +150,7 @@ def test_the_quintics_are_the_scaled_path_to_1e_9(kind, steady):
 
 @pytest.mark.parametrize("seed, name", MOVES)
 def test_some_limit_is_in_use_nearly_all_the_time(seed, name):
-    """Where none is, the motion could be faster."""
+    """Otherwise the motion could be faster."""
     used = shares(arm(name), scaled_move(seed, name), RATE).max(axis=(0, 2))
     assert np.mean(used > 0.98) > 0.9
 
@@ -181,6 +181,7 @@ def test_stretching_is_one_factor():
         close(found, given * ratio**k, 1e-5)
 
 
+@cache
 def wheel_time(tau_max, tau_rate_max, qd_max=np.inf, **options):
     move = joint_move([0.0], [WAY], qd_max=1.0)
     limits = {"tau_max": tau_max, "tau_rate_max": tau_rate_max, "qd_max": qd_max}
@@ -206,7 +207,7 @@ def test_time_of_a_wheel_tends_to_bang_bang():
     assert wheel_time(10.0, 2000.0) == pytest.approx(2 * np.sqrt(WAY * INERTIA / 10.0), 2e-2)
 
 
-def test_jumps_of_the_jerk_cost_no_time():
+def test_jerk_jumps_cost_no_time():
     """The wheel's time again, over a path whose third derivative jumps at 1/3 and 2/3."""
     move = joint_move([0.0], [1.0], profile="smooth_trapezoid", qd_max=1.0, qdd_max=3.0)
     path, limits = Warped(move), limits_of(wheel(), None, 100.0, None)
@@ -229,7 +230,7 @@ def test_velocity_limit_alone():
 @pytest.mark.parametrize(
     "profile", ["linear", "cubic", "septic", "bang_bang", "trapezoid", "smooth_trapezoid"]
 )
-def test_a_straight_move_scales_alike_whatever_its_profile(profile):
+def test_the_scaled_line_does_not_depend_on_the_profile(profile):
     limits = {} if profile == "linear" else {"qdd_max": 5.0}
     move = joint_move([0.0], [WAY], profile=profile, qd_max=1.0, **limits)
     found = fastest(wheel(), move, tau_rate_max=100.0, tau_max=10.0, intervals=20)
@@ -238,7 +239,7 @@ def test_a_straight_move_scales_alike_whatever_its_profile(profile):
 
 
 @pytest.mark.parametrize("order", ["cubic", "quintic"])
-def test_a_spline_keeps_its_way(order):
+def test_a_spline_keeps_its_path(order):
     points = np.random.default_rng(5).uniform(-1.0, 1.0, (4, 7))
     given = spline(points, [0.0, 1.0, 1.8, 3.0], order=order)
     scaled = fastest(arm(), given, tau_rate_max=RATE, intervals=30)
@@ -249,13 +250,14 @@ def test_a_spline_keeps_its_way(order):
 
 
 def distance(scaled, given):
-    """The largest distance of some points of a motion from another's way: Newton's method for
-    the time at which that one is nearest.
+    """Return the largest distance of points of a motion from another's path.
+
+    Newton's method finds the nearest time of the other.
     """
     q = scaled.at(np.linspace(0.0, scaled.duration, 60)).q
     t = np.linspace(0.0, given.duration, 4001)
-    way = given.at(t).q
-    nearest = t[[np.argmin(np.square(way - posture).sum(axis=1)) for posture in q]]
+    path = given.at(t).q
+    nearest = t[[np.argmin(np.square(path - posture).sum(axis=1)) for posture in q]]
     for _ in range(5):
         here, qd, *_ = given.at(nearest)
         ahead = ((q - here) * qd).sum(axis=1) / np.maximum(np.square(qd).sum(axis=1), 1e-12)
@@ -279,7 +281,7 @@ def scaled_curve(profile):
 
 
 @pytest.mark.parametrize("profile", ["linear", "quintic", "smooth_trapezoid", "trapezoid"])
-def test_a_curve_keeps_its_way_whatever_its_profile(profile):
+def test_a_curve_keeps_its_path_with_any_profile(profile):
     given, scaled = Curve(profile), scaled_curve(profile)
     assert scaled.duration == pytest.approx(scaled_curve("quintic").duration, 1e-2)
     largest = shares(arm(), scaled, RATE).max(axis=(1, 2))
@@ -288,7 +290,7 @@ def test_a_curve_keeps_its_way_whatever_its_profile(profile):
     assert distance(scaled, given) < 1e-6
 
 
-def test_one_joint_may_turn_back():
+def test_one_joint_may_reverse():
     given = spline([[0.0], [1.0], [-0.5], [1.0]], [0.0, 1.0, 2.0, 3.0])
     scaled = fastest(wheel(), given, tau_rate_max=100.0, tau_max=20.0, qd_max=np.inf)
     q = scaled.at(np.linspace(0.0, scaled.duration, 5001)).q[:, 0]
@@ -359,7 +361,7 @@ def test_without_limits_nothing_is_reported():
 
 
 @pytest.mark.parametrize("scale", [fastest, stretched])
-def test_weight_beyond_the_torque_limit_is_refused(scale):
+def test_weight_beyond_the_torque_limit_is_rejected(scale):
     """The mass is level with the hub halfway: m g r = 0.5 * 9.81."""
     model, move = wheel(0.5), joint_move([-1.0], [1.0], qd_max=1.0)
     with pytest.raises(rd.ArgumentError, match=r"joint 'hub' .* 50 % .* 4\.905.* is 4\.9;"):
@@ -384,11 +386,11 @@ MOVE = joint_move([0.0], [1.0], qd_max=1.0)
         (MOVE, {"intervals": 3}, "intervals must be"),
     ],
 )
-def test_refusals(trajectory, limits, message):
+def test_wrong_arguments_are_rejected(trajectory, limits, message):
     with pytest.raises(rd.ArgumentError, match=message):
         fastest(wheel(), trajectory, **{"tau_rate_max": 10.0, **limits})
 
 
-def test_corners_are_refused():
+def test_corners_are_rejected():
     with pytest.raises(rd.ArgumentError, match="velocity jumps near t = 1"):
         fastest(rd.robots.planar_2r(), CORNER, tau_rate_max=10.0, tau_max=500.0)

@@ -102,7 +102,7 @@ def test_of_two_points_it_is_the_polynomial_of_table_8_1(order):
 
 @pytest.mark.parametrize("order", ["cubic", "quintic"])
 @pytest.mark.parametrize("seed", range(4))
-def test_free_times_keep_the_limits_touch_one_and_beat_equal_and_chord_times(order, seed):
+def test_free_times_reach_a_limit_and_beat_equal_and_chord_times(order, seed):
     random = np.random.default_rng(seed)
     q = some_points(6, 3, seed)
     kv, ka = random.uniform(0.5, 2.0, 3), random.uniform(1.0, 6.0, 3)
@@ -117,7 +117,7 @@ def test_free_times_keep_the_limits_touch_one_and_beat_equal_and_chord_times(ord
 
 
 def test_free_times_come_near_those_of_a_long_search():
-    """Random search around the answer: nothing found is more than 5 % faster."""
+    """A random search around the result finds nothing more than 5 % faster."""
     q, kv, ka = some_points(5, 3, 7), 1.5, 4.0
     random = np.random.default_rng(0)
     for order in DEGREE:
@@ -141,7 +141,7 @@ def test_free_times_with_velocities_at_the_ends(order):
         np.testing.assert_allclose(path.at(path.duration).qd, ends["end_velocity"], atol=1e-9)
 
 
-def test_a_long_way_through_many_points():
+def test_many_points():
     q = np.cumsum(some_points(200, 2, 5), axis=0)
     path = spline(q, np.arange(200.0), order="quintic")
     np.testing.assert_allclose(path.at(np.arange(200.0)).q, q, atol=1e-9)
@@ -159,7 +159,7 @@ def test_given_times_are_checked_against_limits_by_the_joint_s_name():
     spline(q, TIMES, qd_max=peak * 1.001, qdd_max=most * 1.001)
 
 
-def test_points_and_ways_outside_the_models_limits_are_refused():
+def test_motion_outside_the_joint_limits_is_rejected():
     model = rd.robots.kuka_lwr4()
     name, top = model.joint_names[1], model.q_max[1]
     points = np.zeros((4, 7))
@@ -169,9 +169,9 @@ def test_points_and_ways_outside_the_models_limits_are_refused():
     points[1:3, 1] = top - 0.01, top - 0.02  # a spline overshoots between them
     overshoot = spline(points, qd_max=model.qd_max).at(np.arange(0.0, 9.0, 1e-3)).q[:, 1].max()
     assert overshoot > top
-    with pytest.raises(ArgumentError, match=f"points 0 and 1 joint '{name}' leaves") as refused:
+    with pytest.raises(ArgumentError, match=f"points 0 and 1 joint '{name}' leaves") as error:
         spline(points, model=model)
-    assert f"by {overshoot - top:.3g}" in str(refused.value)
+    assert f"by {overshoot - top:.3g}" in str(error.value)
     with pytest.raises(ArgumentError, match=f"points 0 and 1 joint '{name}' leaves"):
         spline(points, model=model.replace(q_min=-np.inf))
     points[1:3, 1] = top - 0.5, top - 0.6
@@ -203,6 +203,6 @@ def test_velocity_limits_come_from_the_model():
         ([[0.0], [1.0]], {"qd_max": 1.0, "end_velocity": [1.0, 2.0]}, "end_velocity must"),
     ],
 )
-def test_refuses_what_makes_no_spline(points, options, message):
+def test_wrong_arguments_are_rejected(points, options, message):
     with pytest.raises(ArgumentError, match=message):
         spline(points, **options)

@@ -28,7 +28,7 @@ def robot(name):
 
 
 def derivative(f, h=1e-3):
-    """f'(0) by differences of fourth order."""
+    """Return f'(0) by fourth-order differences."""
     return (8.0 * (f(h) - f(-h)) - (f(2.0 * h) - f(-2.0 * h))) / (12.0 * h)
 
 
@@ -39,7 +39,7 @@ def random_pose(random, scale=0.5):
 
 
 def moved(T, shift, turn=(0.0, 0.0, 0.0)):
-    """A pose shifted and turned, both in the base's axes."""
+    """Return a pose shifted and rotated, both in the base axes."""
     T = T.copy()
     T[:3, 3] += shift
     T[:3, :3] = Rotation.from_rotvec(turn).as_matrix() @ T[:3, :3]
@@ -82,7 +82,7 @@ def test_an_axis_fixed_in_the_base_8_56():
     close(R @ in_tool, u, 1e-14)
 
 
-def test_no_turn_needs_no_axis():
+def test_no_rotation_needs_no_axis():
     u, alpha = axis_angle(np.eye(3), np.eye(3))
     assert alpha == 0.0 and np.linalg.norm(u) == 1.0
 
@@ -126,7 +126,7 @@ def test_euler_angles_where_only_two_of_three_count(theta, phi):
     np.testing.assert_allclose(Rotation.from_euler("ZXZ", angles).as_matrix(), R, atol=1e-14)
 
 
-def test_euler_angles_from_such_a_pose_do_not_turn_needlessly():
+def test_euler_angles_from_such_a_pose_do_not_rotate_needlessly():
     """From theta = 0, a tilt about the x axis turned by 0.7 is a change of theta only."""
     T_end = np.eye(4)
     T_end[:3, :3] = Rotation.from_euler("ZXZ", [0.7, 0.5, -0.7]).as_matrix()
@@ -272,7 +272,7 @@ FOLLOWED = {  # posture, shift [m], turn [rad], and what is followed
 
 
 def path_errors(model, move, trajectory, given, count=1500):
-    """How far pose, velocity and acceleration are from the move's, at random times."""
+    """Return the largest errors of pose, velocity and acceleration at random times."""
     tip = Tip(model, **given)
     t = np.sort(np.random.default_rng(0).uniform(0.0, move.duration, count))
     q, qd, qdd, _ = trajectory.at(t)
@@ -290,7 +290,7 @@ def path_errors(model, move, trajectory, given, count=1500):
 
 @pytest.mark.parametrize("name", FOLLOWED)
 def test_all_arms_follow_a_line(name):
-    """Off the line by less than 1e-6 m (asked for: 1e-5), also between the samples."""
+    """Off the line by less than 1e-6 m, also between the samples."""
     model = robot(name)
     q0, shift, turned, given = FOLLOWED[name]
     T_start = Tip(model, **given).pose(np.array(q0))
@@ -306,9 +306,7 @@ def test_all_arms_follow_a_line(name):
 
 @pytest.mark.parametrize("name", ["rx90", "stanford", "kuka_lwr4"])
 def test_9_18_to_9_21_from_the_task_space_to_the_joint_space(name):
-    """FK(q) = X, qd = J^-1 Xd and, without joints to spare, qdd = J^-1 (Xdd - Jdot qd), Jdot by
-    differences; with them, the shortest qd.
-    """
+    """FK(q) = X, qd = J^+ Xd; for six joints qdd = J^-1 (Xdd - Jdot qd), Jdot by differences."""
     model, h = robot(name), 1e-6
     q0, shift, turned, given = FOLLOWED[name]
     T_start = Tip(model, **given).pose(np.array(q0))
@@ -358,7 +356,7 @@ def test_coarse_samples_are_refined():
         assert trajectory.breaks.size < 400
 
 
-def test_a_redundant_arm_is_drawn_to_its_rest_posture_on_the_way():
+def test_a_redundant_arm_moves_towards_its_rest_posture():
     model = robot("kuka_lwr4")
     T_start = Tip(model).pose(BENT)
     move = line(T_start, moved(T_start, (0.1, 0.2, 0.0)), duration=3.0)
@@ -368,14 +366,14 @@ def test_a_redundant_arm_is_drawn_to_its_rest_posture_on_the_way():
     assert ends[1] < 0.95 * ends[0]
     assert max(path_errors(model, move, drawn, {})[:2]) < 1e-6
     np.testing.assert_allclose(drawn.at([0.0, 3.0]).qd, 0.0, atol=1e-9)
-    # Of all joint velocities that do it, the shortest
+    # The joint velocities are the shortest possible.
     t = np.linspace(0.1, 2.9, 20)
     for q, qd, V in zip(*alone.at(t)[:2], move.at(t).V, strict=True):
         shortest = np.linalg.pinv(rd.jacobian(model, q, "link_7")) @ V
         np.testing.assert_allclose(qd, shortest, rtol=0, atol=1e-7)
 
 
-def test_a_start_beside_the_move_is_put_onto_it():
+def test_a_start_beside_the_move_is_corrected():
     model = robot("kuka_lwr4")
     T_start = Tip(model).pose(BENT)
     move = line(T_start, moved(T_start, (0.1, 0.1, 0.0)), duration=2.0)
@@ -385,7 +383,7 @@ def test_a_start_beside_the_move_is_put_onto_it():
 
 
 def stretching():
-    """A line of the planar arm that reaches 2 m, its full length, after 1 s of 2 s."""
+    """Return a line of the planar arm that reaches 2 m, its full length, after 1 s of 2 s."""
     model = robot("planar_2r")
     given = {"link": "dh_2", "orientation": False}
     q0 = np.array([np.arccos(0.75), -2.0 * np.arccos(0.75)])
@@ -394,16 +392,16 @@ def stretching():
     return model, line(T_start, moved(T_start, (1.0, 0.0, 0.0)), duration=2.0), q0, given
 
 
-def test_a_singularity_ahead_is_told_with_time_place_and_value():
+def test_a_singularity_is_reported_with_time_place_and_value():
     model, move, q0, given = stretching()
     with pytest.raises(
         SingularityError, match=r"move along \(-?1\.00, 0\.00, -?0\.0\d\)"
     ) as caught:
         follow(model, move, q0, singular=0.1, **given)
-    told = re.search(
+    found = re.search(
         r"at t = (\S+) s: link 'dh_2' at \((\S+),.* value is (\S+), below 0.1", str(caught.value)
     )
-    t, x, sigma = (float(number) for number in told.groups())
+    t, x, sigma = (float(number) for number in found.groups())
     assert x == pytest.approx(move.at(t).T[0, 3], abs=0.02)
     # Of two bars of 1 m the singular values' product is |sin q2|, the sum of squares 3 + 2 cos q2.
     q2 = caught.value.q[1]
@@ -413,7 +411,7 @@ def test_a_singularity_ahead_is_told_with_time_place_and_value():
     assert 0.08 < sigma < 0.1
 
 
-def test_the_end_of_reach_is_told_with_its_time():
+def test_the_end_of_reach_is_reported_with_its_time():
     model, move, q0, given = stretching()
     with pytest.raises(
         (OutOfReachError, SingularityError), match=r"at t = 0\.99|at t = 1 ?"
@@ -423,7 +421,7 @@ def test_the_end_of_reach_is_told_with_its_time():
     assert reach == pytest.approx(2.0, abs=1e-3)
 
 
-def test_an_arm_that_cannot_keep_its_orientation_says_so():
+def test_too_few_joints_for_the_orientation_are_reported():
     model = robot("puma_4dof")
     q0 = np.array([0.2, -0.6, 0.8, 0.5])
     T_start = Tip(model).pose(q0)
@@ -432,7 +430,7 @@ def test_an_arm_that_cannot_keep_its_orientation_says_so():
         follow(model, move, q0)
 
 
-def test_a_joints_range_is_kept_or_told():
+def test_a_joint_s_range_is_checked():
     model = robot("rx90")
     q0, shift, turned, _ = FOLLOWED["rx90"]
     T_start = Tip(model).pose(np.array(q0))
@@ -447,7 +445,7 @@ def test_a_joints_range_is_kept_or_told():
     assert caught.value.q[k] == pytest.approx(halfway, abs=0.05)
 
 
-def test_a_joints_velocity_is_kept_or_told_with_the_remedy():
+def test_a_joint_s_velocity_is_checked():
     model = robot("kuka_lwr4")
     T_start = Tip(model).pose(BENT)
     T_end = moved(T_start, (-0.1, 0.25, -0.15), (0.3, 0.5, -0.4))

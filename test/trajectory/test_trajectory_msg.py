@@ -1,4 +1,4 @@
-"""Lists of points: there and back, names in any order, and everything that must be refused."""
+"""Trajectory messages: both conversions, names in any order, and wrong messages."""
 
 import dataclasses
 from array import array
@@ -149,12 +149,12 @@ GOOD = [a_point(0.0, [0.0, 0.0]), a_point(1.0, [1.0, 1.0])]
         (["a", "b"], GOOD[1:], {"start": ([0.0, np.inf],)}, "start must be finite; joint 'b'"),
     ],
 )
-def test_refuses_lists_that_are_not_whole(names, points, options, message):
+def test_wrong_messages_are_rejected(names, points, options, message):
     with pytest.raises(ArgumentError, match=message):
         from_points(names, points, **options)
 
 
-def test_refuses_names_that_do_not_fit():
+def test_wrong_names_are_rejected():
     with pytest.raises(ArgumentError, match="3 joints move, 2 names"):
         to_points(some_move(), 0.1, NAMES[:2])
     with pytest.raises(ArgumentError, match="more than once: hip"):
