@@ -48,7 +48,7 @@ from std_srvs.srv import Trigger
 from robodyn_ros.model.robots import load_robot
 from robodyn_ros.nodes.demo import DEMO_NODES, NODES
 from robodyn_ros.nodes.runtime import LATCHED, STATE_IN, seconds, spin
-from robodyn_ros.nodes.terminal import looking
+from robodyn_ros.nodes.terminal import open_terminal
 from robodyn_ros.resources import share_path
 
 ROBOT = "lwr_iii"
@@ -271,7 +271,7 @@ def scene(rate: float, speed: float = 0.3, **controller: Any) -> Iterator[Scene]
             node: NodeProcess(node_command(f"robodyn_ros.nodes.{node}", files), log)
             for node in DEMO_NODES
         }
-        with stopped_in_the_end(list(processes.values())), looking() as (node, executor):
+        with stopped_in_the_end(list(processes.values())), open_terminal() as (node, executor):
             for process in processes.values():
                 process.start()
             there = Scene(processes, Onlooker(node, rate), executor)

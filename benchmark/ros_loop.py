@@ -28,7 +28,7 @@ from soak_processes import stay_apart
 from robodyn_ros.nodes import composed as all_nodes  # noqa: F401  compile their kernels
 from robodyn_ros.nodes.demo import DEMO_NODES, NODES, Demo, running
 from robodyn_ros.nodes.runtime import STATE_IN, seconds, spin
-from robodyn_ros.nodes.terminal import looking
+from robodyn_ros.nodes.terminal import open_terminal
 from robodyn_ros.resources import share_path
 
 SETTLE = 4.0  # [s] after the start that are not measured
@@ -95,7 +95,7 @@ def measure(robot: str, rate: float, composed: bool, duration: float, look: bool
     own["demo_node"] = {"robot.name": robot}
     own["simulator_node"]["pushes.names"] = [""]
     demo = Demo(share_path("config", "demo.yaml"), duration, composed, overrides=own)
-    with running(demo) as processes, looking() as (node, executor):
+    with running(demo) as processes, open_terminal() as (node, executor):
         probe = Probe(node) if look else Quiet(node)
         spin(
             executor, lambda: "samples" in probe.facts and probe.counts()[0] > SETTLE * rate, 90.0
@@ -134,7 +134,7 @@ def start_times(robot: str) -> list[float]:
     own = {node: {"robot.name": robot} for node in DEMO_NODES}
     demo = Demo(share_path("config", "demo.yaml"), 0.0, overrides=own)
     place, heard, taken = NODES.index("dynamics_node"), [], []
-    with running(demo) as processes, looking() as (node, executor):
+    with running(demo) as processes, open_terminal() as (node, executor):
         node.create_subscription(
             JointState,
             "dynamics_node/residual",

@@ -48,7 +48,7 @@ from std_srvs.srv import Trigger
 
 from robodyn_ros.nodes.demo import DEMO_NODES, NODES
 from robodyn_ros.nodes.runtime import spin
-from robodyn_ros.nodes.terminal import looking
+from robodyn_ros.nodes.terminal import open_terminal
 from robodyn_ros.resources import share_path
 
 RATES = {"free": 250.0, "wall": 1000.0}  # [Hz]
@@ -170,7 +170,7 @@ class Soak:
         everything = [*self.processes.values(), self.guest]
         self.out.with_suffix(".rows").write_text("", encoding="utf-8")
         self.out.with_suffix(".log").write_text("", encoding="utf-8")
-        with stopped_in_the_end(everything), looking() as (node, executor):
+        with stopped_in_the_end(everything), open_terminal() as (node, executor):
             self.connect(node)
             self.started = self._looked = time.monotonic()
             for process in self.processes.values():

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from robodyn_ros.nodes.terminal import stay_here
+from robodyn_ros.nodes.terminal import use_loopback
 
 HERE = Path(__file__).parent
 TICK = os.sysconf("SC_CLK_TCK")
@@ -27,7 +27,7 @@ def stay_apart() -> None:
     """On this machine only, as the demo does, in a domain where nobody is, nor any test."""
     empty = next(filter(_nobody_in, DOMAINS), DOMAINS[0])
     os.environ.setdefault("ROS_DOMAIN_ID", str(empty))
-    stay_here()
+    use_loopback()
 
 
 def _nobody_in(domain: int) -> bool:

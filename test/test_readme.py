@@ -138,16 +138,17 @@ def running_demo():
 
     def start():
         pytest.importorskip("rclpy", reason="ROS 2 is not installed")
-        from robodyn_ros.nodes.demo import Demo, Onlooker, running
+        from robodyn_ros.nodes.demo import Demo, running
+        from robodyn_ros.nodes.demo_observer import DemoObserver
         from robodyn_ros.nodes.runtime import spin
-        from robodyn_ros.nodes.terminal import looking
+        from robodyn_ros.nodes.terminal import open_terminal
 
         if not domain:
             domain.append(str(own_domain()))
             os.environ["ROS_DOMAIN_ID"] = domain[0]
             rooms.enter_context(running(Demo(share_path("config", "demo.yaml"), 0.0, True)))
-            with looking() as (node, executor):
-                seen = Onlooker(node)
+            with open_terminal() as (node, executor):
+                seen = DemoObserver(node)
                 spin(executor, lambda: bool(seen.t), 90.0)
             assert seen.t, "the nodes did not start"
         return domain[0]
@@ -175,7 +176,7 @@ def test_the_demo_does_what_the_makefile_says(monkeypatch, tmp_path):
     picture = tmp_path / "demo.png"
     options = ["--headless", "--composed", "--duration", "20", "--picture", str(picture)]
     out = run(sys.executable, "-m", "robodyn_ros.cli", "demo", *options)
-    assert "4 pushes found, none invented, the arm resumed" in out
+    assert "4 pushes found, no false alarm, the arm resumed" in out
     assert picture.stat().st_size > 20_000
 
 

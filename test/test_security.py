@@ -243,7 +243,7 @@ def test_the_demo_has_no_socket_beyond_loopback(composed, tmp_path, monkeypatch)
 def test_the_launched_demo_stays_on_this_machine_as_the_command_does(monkeypatch):
     """With stand-ins for the launch system, which does not come as a wheel."""
     pytest.importorskip("rclpy", reason="ROS 2 is not installed: pip install '.[ros]'")
-    from robodyn_ros.nodes.terminal import stay_here
+    from robodyn_ros.nodes.terminal import use_loopback
 
     names = ("launch", "launch.actions", "launch.conditions", "launch.substitutions")
     for name in (*names, "launch_ros", "launch_ros.actions", "ament_index_python.packages"):
@@ -254,7 +254,7 @@ def test_the_launched_demo_stays_on_this_machine_as_the_command_does(monkeypatch
         for name in OUR_SETTINGS:
             os.environ.pop(name, None)
         launched = on_this_machine(os.environ)
-        stay_here()
+        use_loopback()
         assert set(launched) == set(OUR_SETTINGS)
         for name, value in launched.items():
             same = os.path.samefile if name.endswith("FILE") else str.__eq__

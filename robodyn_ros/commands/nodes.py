@@ -40,9 +40,9 @@ def demo(
     Exit code 0 only if every push was detected, without a false alarm, and the arm resumed.
     """
     with needs_ros():
-        from ..nodes.demo_command import show
+        from ..nodes.demo_command import run_demo
     pushes = push or []
-    ok = show(
+    ok = run_demo(
         robot, urdf, plant, pushes, params, duration, composed, headless, page, picture, console
     )
     raise typer.Exit(0 if ok else 1)

@@ -41,7 +41,7 @@ from .runtime import (
     spin_until_signal,
     trajectory_message,
 )
-from .terminal import stay_here
+from .terminal import use_loopback
 
 NODES = ("simulator_node", "controller_node", "dynamics_node", "demo_node")
 SERVICES = {
@@ -325,7 +325,7 @@ def _vector(vector: Any) -> Array:
 @contextmanager
 def open_bridge(namespace: str = "", read_only: bool = False) -> Iterator[DashboardBridge]:
     """Connect to the nodes in this namespace."""
-    stay_here()
+    use_loopback()
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     executor = make_executor()
     # The listener is on no executor, so that messages do not wake this process

@@ -1,4 +1,4 @@
-"""What `robodyn demo` shows: a live table, a summary, a plot."""
+"""Output of `robodyn demo`: a live table, a summary, a plot."""
 
 from __future__ import annotations
 
@@ -10,84 +10,91 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from .demo import Event, Onlooker
+from .demo_observer import DemoObserver, Event
 
-WIDTH = 30  # characters of a bar
+BAR_WIDTH = 30  # [characters]
+BAR_TOP = 1.5  # end of a bar, times the collision threshold
+EVENTS_SHOWN = 8  # in the live table
 COLOURS = {"UNKNOWN": "yellow", "CLEAR": "green", "CONTACT": "dark_orange", "COLLISION": "red"}
 
 
-def live(onlooker: Onlooker, duration: float, beside: str = "") -> Group:
-    """The state now, the residual of each joint against its thresholds, the latest events.
+def live_table(observer: DemoObserver, duration: float, page: str = "") -> Group:
+    """Return the present state, the residuals with their thresholds, and the latest events.
 
-    beside: a line about the live page.
+    page: a line about the live page.
     """
-    level = onlooker.words[-1].level if onlooker.words else "UNKNOWN"
-    link = onlooker.words[-1].link if onlooker.words else ""
+    level = observer.states[-1].level if observer.states else "UNKNOWN"
+    link = observer.states[-1].link if observer.states else ""
     head = Text.assemble(
         (f" {level} ", f"bold reverse {COLOURS.get(level, 'white')}"),
-        f" {link}   arm: {onlooker.mode or 'starting'}"
-        f"   {onlooker.elapsed:5.1f} of {duration:g} s",
+        f" {link}   arm: {observer.mode or 'starting'}"
+        f"   {observer.elapsed:5.1f} of {duration:g} s",
     )
-    foot = [Text(beside)] if beside else []
-    return Group(head, bars(onlooker), events_table(onlooker.events()[-8:]), *foot)
+    foot = [Text(page)] if page else []
+    events = events_table(observer.events()[-EVENTS_SHOWN:])
+    return Group(head, residual_bars(observer), events, *foot)
 
 
-def bars(onlooker: Onlooker) -> Table:
-    """A bar per joint: its end is 1.5 times the collision threshold."""
+def residual_bars(observer: DemoObserver) -> Table:
+    """Return a bar per joint."""
     table = Table(box=box.SIMPLE_HEAD)
     table.add_column("joint")
     table.add_column("residual [N m]", justify="right")
     table.add_column("| contact, ! collision")
-    latest = onlooker.r[-1] if onlooker.r else np.zeros(len(onlooker.names))
-    rows = zip(onlooker.names, latest, onlooker.contact, onlooker.collision, strict=True)
+    latest = observer.r[-1] if observer.r else np.zeros(len(observer.names))
+    rows = zip(observer.names, latest, observer.contact, observer.collision, strict=True)
     for name, r, low, high in rows:
-        filled = round(min(abs(r) / (1.5 * high), 1.0) * WIDTH)
-        marks = {round(low / (1.5 * high) * WIDTH): "|", round(WIDTH / 1.5): "!"}
-        bar = "".join(marks.get(k, "█" if k < filled else " ") for k in range(WIDTH + 1))
+        top = BAR_TOP * high
+        filled = round(min(abs(r) / top, 1.0) * BAR_WIDTH)
+        marks = {round(low / top * BAR_WIDTH): "|", round(high / top * BAR_WIDTH): "!"}
+        bar = "".join(marks.get(k, "█" if k < filled else " ") for k in range(BAR_WIDTH + 1))
         colour = "red" if abs(r) > high else "dark_orange" if abs(r) > low else "green"
         table.add_row(name, f"{r:+.3f}", Text(bar, colour))
     return table
 
 
 def events_table(events: list[Event]) -> Table:
-    """Each push and what was told about it."""
+    """Return a row per push or false alarm."""
     table = Table(box=box.SIMPLE_HEAD)
-    for heading in ("time [s]", "truth", "told", "force [N]: truth", "told", "delay [ms]"):
-        left = heading in ("truth", "told") and len(table.columns) < 3
-        table.add_column(heading, justify="left" if left else "right")
+    table.add_column("time [s]", justify="right")
+    for heading in ("pushed", "detected"):
+        table.add_column(heading)
+    for heading in ("force [N]", "estimated [N]", "delay [ms]"):
+        table.add_column(heading, justify="right")
     for event in events:
-        told = event.told
+        state = event.reported
+        found = f"{state.level} {state.link or 'link unknown'}" if state else "[red]missed[/]"
         table.add_row(
             f"{event.t:.2f}",
-            f"push {event.link}" if event.pushed else "[red]nothing[/]",
-            f"{told.level} {told.link or 'cannot tell where'}" if told else "[red]missed[/]",
+            (event.link or "yes") if event.pushed else "[red]nothing[/]",
+            found,
             f"{event.force:.1f}" if event.force is not None else "",
-            f"{told.force:.1f}" if told else "",
+            f"{state.force:.1f}" if state else "",
             f"{1e3 * event.delay:.1f}" if event.delay is not None else "",
         )
     return table
 
 
-def verdict(onlooker: Onlooker) -> tuple[bool, str]:
-    """Whether all went as it should, and what did not."""
-    events = onlooker.events()
-    missed = sum(event.pushed and event.told is None for event in events)
-    invented = sum(not event.pushed for event in events)
+def verdict(observer: DemoObserver) -> tuple[bool, str]:
+    """Return whether all pushes were found without a false alarm and the arm resumed, and text."""
+    events = observer.events()
+    pushes = sum(event.pushed for event in events)
+    missed = sum(event.pushed and event.reported is None for event in events)
+    false_alarms = sum(not event.pushed for event in events)
     wrong = []
-    if not any(event.pushed for event in events):
+    if not pushes:
         wrong.append("nothing pushed the arm")
     if missed:
-        wrong.append(f"{missed} of {sum(event.pushed for event in events)} pushes missed")
-    if invented:
-        wrong.append(f"{invented} alarms without a push")
-    if onlooker.mode not in ("TRACKING", "HOLDING"):
-        wrong.append(f"the arm did not resume: {onlooker.mode or 'silent'}, {onlooker.reason}")
-    found = sum(event.pushed for event in events) - missed
-    return not wrong, "; ".join(wrong) or f"{found} pushes found, none invented, the arm resumed"
+        wrong.append(f"{missed} of {pushes} pushes missed")
+    if false_alarms:
+        wrong.append(f"{false_alarms} alarms without a push")
+    if observer.mode not in ("TRACKING", "HOLDING"):
+        wrong.append(f"the arm did not resume: {observer.mode or 'silent'}, {observer.reason}")
+    return not wrong, "; ".join(wrong) or f"{pushes} pushes found, no false alarm, the arm resumed"
 
 
-def plot(onlooker: Onlooker, path: Path) -> bool:
-    """Residuals with thresholds and pushes as a picture; False where matplotlib is missing."""
+def plot(observer: DemoObserver, path: Path) -> bool:
+    """Plot residuals, thresholds and pushes; return False where matplotlib is missing."""
     try:
         import matplotlib
     except ImportError:
@@ -95,25 +102,21 @@ def plot(onlooker: Onlooker, path: Path) -> bool:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    t, r = np.array(onlooker.t) - onlooker.t[0], np.array(onlooker.r)
+    t, r = np.array(observer.t) - observer.t[0], np.array(observer.r)
     n = r.shape[1]
-    size = (9, 1.3 * n + 1)
     figure, grid = plt.subplots(
-        n, 1, sharex=True, squeeze=False, figsize=size, layout="constrained"
+        n, 1, sharex=True, squeeze=False, figsize=(9, 1.3 * n + 1), layout="constrained"
     )
-    axes = grid[:, 0]
-    for k, ax in enumerate(axes):
+    for k, ax in enumerate(grid[:, 0]):
         ax.plot(t, r[:, k], color="tab:blue", linewidth=0.8)
-        for limit, colour in (
-            (onlooker.contact[k], "tab:orange"),
-            (onlooker.collision[k], "tab:red"),
-        ):
-            ax.axhline(limit, color=colour, linewidth=0.6, linestyle="--")
-            ax.axhline(-limit, color=colour, linewidth=0.6, linestyle="--")
-        for event in onlooker.events():
+        limits = ((observer.contact[k], "tab:orange"), (observer.collision[k], "tab:red"))
+        for limit, colour in limits:
+            for sign in (-1.0, 1.0):
+                ax.axhline(sign * limit, color=colour, linewidth=0.6, linestyle="--")
+        for event in observer.events():
             ax.axvline(event.t, color="black" if event.pushed else "red", linewidth=0.5)
-        ax.set_ylabel(f"{onlooker.names[k]}\n[N m]", fontsize=8)
-    axes[-1].set_xlabel("time [s]; dashed: contact and collision thresholds")
+        ax.set_ylabel(f"{observer.names[k]}\n[N m]", fontsize=8)
+    grid[-1, 0].set_xlabel("time [s]; dashed: contact and collision thresholds")
     figure.suptitle("residual; vertical lines: pushes")
     figure.savefig(path, dpi=110)
     plt.close(figure)

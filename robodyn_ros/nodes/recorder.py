@@ -1,8 +1,8 @@
-"""The ROS side of `robodyn record`: takes messages as bytes and hands them to a sink.
+"""The ROS side of `robodyn record`: takes serialized messages and writes them to a sink.
 
-No executor is asked: the middleware's own threads fill deep queues, and these are emptied many
-times a second. A stalled disk or a busy interpreter costs nothing as long as it is shorter than
-the queues; what is lost all the same shows in the publishers' own counts.
+No executor is used: the middleware's threads fill deep queues, which are emptied many times a
+second. A stalled disk or a busy interpreter loses nothing while the queues have room; lost
+messages show in the publishers' sequence numbers.
 """
 
 from __future__ import annotations
@@ -11,18 +11,15 @@ import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
 from rclpy.node import Node
-from rclpy.parameter import parameter_value_to_python
-from rclpy.parameter_client import AsyncParameterClient
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.qos import DurabilityPolicy, ReliabilityPolicy
 
 from ..errors import ArgumentError, RobodynError
-from .runtime import signals_caught, spin
-from .terminal import looking
+from .runtime import signals_caught
+from .terminal import ask_parameters, matching_qos, message_class, open_terminal
 
 DEMO_TOPICS = (
     "joint_states",
@@ -40,38 +37,42 @@ DEMO_TOPICS = (
     "/diagnostics",
     "/clock",
 )
-QUEUE = 10000  # messages of a topic that may wait: ten seconds at 1 kHz
-LOOK = 0.2  # [s] between two looks for new topics
-PAUSE = 0.002  # [s] between two rounds of emptying the queues
-SHOWN = 0.25  # [s] between two words of progress
-PATIENCE = 30.0  # [s] without any topic
-ANSWER = 1.0  # [s] for the detector to tell its parameters
+QUEUE_DEPTH = 10000  # [messages], ten seconds at 1 kHz
+TOPIC_POLL = 0.2  # [s] between two checks for new topics
+IDLE_TIME = 0.002  # [s] to sleep when all queues are empty
+PROGRESS_INTERVAL = 0.25  # [s]
+START_TIMEOUT = 30.0  # [s] until the first message
+ANSWER_TIMEOUT = 1.0  # [s] for the detector's parameters
 
 
 class Sink(Protocol):
-    """Where messages go."""
+    """Receiver of the messages, such as a bag."""
 
-    def knows(self, kind: str) -> bool: ...
+    def knows(self, kind: str) -> bool:
+        """Return whether messages of this type can be written."""
 
-    def add(self, topic: str, kind: str, reliable: bool, latched: bool) -> None: ...
+    def add(self, topic: str, kind: str, reliable: bool, latched: bool) -> None:
+        """Add a topic."""
 
-    def write(self, topic: str, when: int, raw: bytes) -> None: ...
+    def write(self, topic: str, when: int, raw: bytes) -> None:
+        """Write a serialized message; when: time of receipt [ns]."""
 
-    def remember(self, key: str, value: str) -> None: ...
+    def remember(self, key: str, value: str) -> None:
+        """Store a text with the recording."""
 
 
 @dataclass
-class Heard:
-    """What came on one topic."""
+class TopicCount:
+    """Number of received and lost messages of one topic."""
 
     topic: str
     kind: str
     count: int = 0
-    missing: int | None = 0  # None: several publishers, whose counts cannot be told apart
-    last: int = 0  # the publisher's count of the latest message
+    missing: int | None = 0  # None: unknown, as with several publishers
+    last: int = 0  # sequence number of the latest message
 
-    def take(self, number: int | None) -> None:
-        """A message has come with its publisher's count."""
+    def add(self, number: int | None) -> None:
+        """Count a message with the publisher's sequence number."""
         if number is None:
             self.missing = None
         elif self.missing is not None and self.count and number > self.last:
@@ -81,17 +82,17 @@ class Heard:
 
 
 class Recorder:
-    """Subscribes to what there is of the wanted topics and empties the queues into a sink."""
+    """Subscribes to the wanted topics as they appear, and empties the queues into a sink."""
 
     def __init__(self, node: Node, sink: Sink, topics: Sequence[str], namespace: str = "") -> None:
         self.node, self.sink = node, sink
         prefix = "/" + namespace.strip("/") + "/" if namespace.strip("/") else "/"
         self.wanted = {t if t.startswith("/") else prefix + t for t in topics or DEMO_TOPICS}
-        self.heard: dict[str, Heard] = {}
-        self.strange: dict[str, str] = {}  # topics whose type nobody can describe
-        self._subscriptions: list[tuple[Heard, Any]] = []
+        self.heard: dict[str, TopicCount] = {}
+        self.strange: dict[str, str] = {}  # topics of unknown type
+        self._subscriptions: list[tuple[TopicCount, Any]] = []
 
-    def look(self) -> None:
+    def poll_topics(self) -> None:
         """Subscribe to wanted topics that have appeared."""
         for topic, kinds in self.node.get_topic_names_and_types():
             if topic not in self.wanted or topic in self.heard or topic in self.strange:
@@ -105,35 +106,34 @@ class Recorder:
                 heard.missing = None
 
     def drain(self) -> int:
-        """Take all that waits; how many messages."""
+        """Write all waiting messages; return their number."""
         taken = 0
         for heard, subscription in self._subscriptions:
             with subscription.handle:
-                for _ in range(QUEUE):
+                for _ in range(QUEUE_DEPTH):
                     got = subscription.handle.take_message(subscription.msg_type, True)
                     if got is None:
                         break
                     raw, info = got
-                    heard.take(info.get("publication_sequence_number"))
+                    heard.add(info.get("publication_sequence_number"))
                     when = info.get("received_timestamp") or time.time_ns()
                     self.sink.write(heard.topic, when, raw)
                     taken += 1
         return taken
 
     def _subscribe(self, topic: str, kind: str) -> None:
-        package, _, name = kind.partition("/msg/")
         try:
-            message = getattr(import_module(f"{package}.msg"), name)
+            message = message_class(kind)
         except (ImportError, AttributeError):
             self.strange[topic] = kind
             return
-        qos = _quality(self.node, topic)
+        qos = matching_qos(self.node, topic, QUEUE_DEPTH)
         reliable = qos.reliability == ReliabilityPolicy.RELIABLE
         latched = qos.durability == DurabilityPolicy.TRANSIENT_LOCAL
         self.sink.add(topic, kind, reliable, latched)
-        self.heard[topic] = Heard(topic, kind)
-        # A subscription that no executor knows: its queue is emptied by hand
-        subscription = self.node.create_subscription(message, topic, _nobody, qos, raw=True)
+        self.heard[topic] = TopicCount(topic, kind)
+        # On no executor: its queue is emptied by `drain`
+        subscription = self.node.create_subscription(message, topic, _not_called, qos, raw=True)
         self._subscriptions.append((self.heard[topic], subscription))
 
 
@@ -144,8 +144,8 @@ def record(
     duration: float | None = None,
     show: Callable[[Recorder, float], None] = lambda recorder, elapsed: None,
 ) -> Recorder:
-    """Record until Ctrl-C, SIGTERM, or for so long [s] since the first message."""
-    with signals_caught() as signalled, looking() as (asking, executor):
+    """Record until SIGINT, SIGTERM, or for a duration [s] after the first message."""
+    with signals_caught() as signalled, open_terminal() as (asking, executor):
         node = Node("robodyn_recorder")
         try:
             recorder = Recorder(node, sink, topics, namespace)
@@ -164,70 +164,48 @@ def _run(
     ended: Callable[[], bool],
 ) -> None:
     begun, first = time.monotonic(), None
-    looked = shown = 0.0
+    polled = shown = 0.0
     asked = False
     while not ended():
         now = time.monotonic()
-        if now - looked > LOOK:
-            recorder.look()
-            looked = now
+        if now - polled > TOPIC_POLL:
+            recorder.poll_topics()
+            polled = now
         taken = recorder.drain()
         if taken and first is None:
             first = now
         if first is not None and duration is not None and now - first >= duration:
             break
-        if first is None and now - begun > PATIENCE:
+        if first is None and now - begun > START_TIMEOUT:
             raise ArgumentError(
-                f"nothing came for {PATIENCE:g} s: do the nodes run, in this domain?"
+                f"no message for {START_TIMEOUT:g} s: do the nodes run, in this domain?"
             )
-        if not asked and (topic := _detector(recorder)):
+        if not asked and (detector := _detector(recorder)):
             asked = True
-            _remember(recorder.sink, asking, executor, topic)
-        if now - shown > SHOWN:
+            _store_parameters(recorder.sink, asking, executor, detector)
+        if now - shown > PROGRESS_INTERVAL:
             shown = now
             show(recorder, now - first if first is not None else 0.0)
         if not taken:
-            time.sleep(PAUSE)
+            time.sleep(IDLE_TIME)
     recorder.drain()
 
 
-def _quality(node: Node, topic: str) -> QoSProfile:
-    """As reliable as the publishers are, with a deep queue; latched if they are."""
-    publishers = [p.qos_profile for p in node.get_publishers_info_by_topic(topic)]
-    qos = QoSProfile(depth=QUEUE)
-    if any(p.reliability == ReliabilityPolicy.BEST_EFFORT for p in publishers):
-        qos.reliability = ReliabilityPolicy.BEST_EFFORT
-    latched = DurabilityPolicy.TRANSIENT_LOCAL
-    if publishers and all(p.durability == latched for p in publishers):
-        qos.durability = latched
-    return qos
-
-
 def _detector(recorder: Recorder) -> str:
-    """The name of the node whose residual is recorded, once something came of it."""
+    """Return the name of the node whose residual is recorded; empty before its first message."""
     for heard in recorder.heard.values():
         if heard.topic.endswith("/residual") and heard.count:
             return heard.topic.rpartition("/")[0]
     return ""
 
 
-def _remember(sink: Sink, node: Node, executor: Any, name: str) -> None:
-    """Keep the detector's parameters and the URDF that they name with the recording."""
-    client = AsyncParameterClient(node, name)
-    spin(executor, client.services_are_ready, ANSWER)
-    if not client.services_are_ready():
+def _store_parameters(sink: Sink, node: Node, executor: Any, name: str) -> None:
+    """Store the detector's parameters, and the URDF that they name, with the recording."""
+    try:
+        found = ask_parameters(node, executor, name, None, ANSWER_TIMEOUT)
+    except ArgumentError:  # it does not answer
         return
-    listed = client.list_parameters([], 10)
-    spin(executor, listed.done, ANSWER)
-    if not listed.done():
-        return
-    names = list(listed.result().result.names)
-    answer = client.get_parameters(names)
-    spin(executor, answer.done, ANSWER)
-    if not answer.done():
-        return
-    pairs = zip(names, answer.result().values, strict=True)
-    values = {key: _plain(parameter_value_to_python(value)) for key, value in pairs}
+    values = {key: _plain(value) for key, value in found.items()}
     sink.remember("robodyn_ros.dynamics_node", json.dumps(values))
     urdf = values.get("robot.urdf")
     if urdf and Path(urdf).is_file():
@@ -238,5 +216,5 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, (str, bool, int, float, type(None))) else list(value)
 
 
-def _nobody(raw: bytes) -> None:
-    raise RobodynError("a recorder's subscription is emptied by hand")
+def _not_called(raw: bytes) -> None:
+    raise RobodynError("a recorder's subscription has no callback")

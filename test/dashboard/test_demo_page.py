@@ -17,7 +17,7 @@ from ros_harness import own_domain
 
 pytest.importorskip("viser", reason="viser is not installed: pip install '.[dashboard]'")
 
-from robodyn_ros.nodes import page_process as beside  # noqa: E402
+from robodyn_ros.nodes import demo_command  # noqa: E402
 
 
 def read_until(terminal, pattern, longest=150.0):
@@ -47,7 +47,7 @@ def test_the_arm_stays_the_users_until_ctrl_c(tmp_path, monkeypatch):
     try:
         shown = read_until(ours, r"(?s).*yours to push")[0]
         # A busy machine may spoil the verdict
-        expected = 0 if "pushes found, none invented, the arm resumed" in shown else 1
+        expected = 0 if "pushes found, no false alarm, the arm resumed" in shown else 1
         port = int(re.findall(r"127\.0\.0\.1:(\d+)", shown)[-1])
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20.0)
         connection.request("GET", "/")
@@ -66,14 +66,14 @@ def test_the_arm_stays_the_users_until_ctrl_c(tmp_path, monkeypatch):
 def test_without_viser_one_line_says_what_to_do(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     console = Console(file=io.StringIO(), width=200)
-    with beside.page_process(True, "", console) as page:
+    with demo_command.page_process(True, "", console) as page:
         assert page is None
-    assert console.file.getvalue().strip() == beside.MISSING
-    assert "robodyn_ros[dashboard]" in beside.MISSING
+    assert console.file.getvalue().strip() == demo_command.NO_PAGE
+    assert "robodyn_ros[dashboard]" in demo_command.NO_PAGE
 
 
 def test_a_page_that_is_not_wanted_is_not_started():
     console = Console(file=io.StringIO())
-    with beside.page_process(False, "", console) as page:
+    with demo_command.page_process(False, "", console) as page:
         assert page is None
     assert console.file.getvalue() == ""

@@ -157,8 +157,8 @@ def arm_in_motion(log, composed=False, **changes):
     overrides = {node: {**PATIENT.get(node, {}), **changes.get(node, {})} for node in DEMO_NODES}
     demo = Demo(PARAMS, 0.0, composed, log=log, overrides=overrides)
     with users_environment():
-        terminal.stay_here()  # as the demo does: by UDP, on the loopback interface
-        with running(demo) as processes, terminal.looking() as (node, executor):
+        terminal.use_loopback()  # as the demo does: by UDP, on the loopback interface
+        with running(demo) as processes, terminal.open_terminal() as (node, executor):
             look = Look(node, executor, processes, log)
             look.moves()
             yield look

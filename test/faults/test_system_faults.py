@@ -24,7 +24,7 @@ import sys, time
 from robodyn_ros.nodes import terminal
 from sensor_msgs.msg import JointState
 from robodyn_ros.nodes.runtime import spin
-with terminal.looking() as (node, executor):
+with terminal.open_terminal() as (node, executor):
     for topic in ("joint_states", "dynamics_node/residual", "controller_node/reference"):
         node.create_subscription(JointState, topic, lambda m: time.sleep(0.05), 10)
     print("ready", flush=True)

@@ -4,17 +4,17 @@ import numpy as np
 from rich.console import Console
 from ros_harness import bench
 
-from robodyn_ros.nodes.demo import Onlooker, Word  # isort: skip
+from robodyn_ros.nodes.demo_observer import DemoObserver, DetectorState  # isort: skip
 from robodyn_ros.nodes.demo_view import events_table, verdict  # isort: skip
 
 
-def observed(node, *words):
-    """Return ten seconds of observation: a push at 3 s and these words of the detector."""
-    seen = Onlooker(node)
+def observed(node, *states):
+    """Return ten seconds of observation: a push at 3 s and these detector states."""
+    seen = DemoObserver(node)
     seen.t = [100.0 + 0.01 * k for k in range(1001)]
     seen.pushed = [(t, 1.0 if 103.0 <= t <= 103.2 else 0.0) for t in seen.t]
     seen.script = [(3.0, "link_5", 28.0)]
-    seen.words = list(words)
+    seen.states = list(states)
     seen.mode = "TRACKING"
     return seen
 
@@ -27,15 +27,15 @@ def text_of(events):
 
 
 def test_a_false_alarm_is_an_event_that_says_what_the_detector_told():
-    found = Word(103.05, "COLLISION", "link_5", "joint_5", 27.0)
-    alarm = Word(106.0, "COLLISION", "link_3", "joint_3", 12.0)
+    found = DetectorState(103.05, "COLLISION", "link_5", "joint_5", 27.0)
+    alarm = DetectorState(106.0, "COLLISION", "link_3", "joint_3", 12.0)
     with bench() as there:
-        clear = [Word(103.5, "CLEAR", "", "", 0.0), Word(106.5, "CLEAR", "", "", 0.0)]
+        clear = [DetectorState(t, "CLEAR", "", "", 0.0) for t in (103.5, 106.5)]
         seen = observed(there.node, found, clear[0], alarm, clear[1])
         push, false = seen.events()
         ok, said = verdict(seen)
-    assert push.pushed and push.told == found and push.link == "link_5"
-    assert not false.pushed and false.told == alarm and false.link == ""
+    assert push.pushed and push.reported == found and push.link == "link_5"
+    assert not false.pushed and false.reported == alarm and false.link == ""
     np.testing.assert_allclose(false.t, 6.0)
     row = text_of([false])
     assert "nothing" in row and "COLLISION link_3" in row and "12.0" in row
@@ -46,5 +46,5 @@ def test_a_false_alarm_is_an_event_that_says_what_the_detector_told():
 def test_a_missed_push_is_an_event_without_a_verdict():
     with bench() as there:
         (push,) = observed(there.node).events()
-    assert push.pushed and push.told is None
+    assert push.pushed and push.reported is None
     assert "missed" in text_of([push])

@@ -17,7 +17,8 @@ from sensor_msgs.msg import JointState  # isort: skip
 from rclpy.qos import QoSProfile, ReliabilityPolicy  # isort: skip
 
 from robodyn_ros.nodes import terminal  # isort: skip
-from robodyn_ros.nodes.demo import Demo, Onlooker, running  # isort: skip
+from robodyn_ros.nodes.demo import Demo, running  # isort: skip
+from robodyn_ros.nodes.demo_observer import DemoObserver  # isort: skip
 from robodyn_ros.nodes.runtime import spin  # isort: skip
 
 PARAMS = share_path("config", "demo.yaml")
@@ -43,22 +44,22 @@ def wait(executor, condition, longest=60.0):
 @pytest.mark.parametrize("composed", [False, True], ids=["three processes", "composed"])
 def test_pushed_felt_told_yielded_resumed_stopped(composed, capfd):
     demo = Demo(PARAMS, 0.0, composed, overrides=QUIET)
-    with running(demo) as processes, terminal.looking() as (node, executor):
-        seen = Onlooker(node)
+    with running(demo) as processes, terminal.open_terminal() as (node, executor):
+        seen = DemoObserver(node)
         push = node.create_publisher(WrenchStamped, "simulator_node/push", 10)
-        wait(executor, lambda: seen.words and seen.words[-1].level == "CLEAR")
+        wait(executor, lambda: seen.states and seen.states[-1].level == "CLEAR")
         wait(executor, lambda: seen.mode == "HOLDING" and push.get_subscription_count() == 1)
         message = WrenchStamped()
         message.header.frame_id = "link_6"
         message.wrench.torque.z = 8.0  # felt by the joint that carries the link, and before
         push.publish(message)
-        wait(executor, lambda: any(w.level == "COLLISION" for w in seen.words))
-        wait(executor, lambda: seen.words[-1].level == "CLEAR")
+        wait(executor, lambda: any(w.level == "COLLISION" for w in seen.states))
+        wait(executor, lambda: seen.states[-1].level == "CLEAR")
         wait(executor, lambda: seen.mode == "HOLDING")
     # An onlooker that a busy machine held up may have missed truths: one push then looks like two
-    event = next(event for event in seen.events() if event.pushed and event.told)
-    assert event.told.level == "COLLISION"
-    assert event.told.link == "link_6"
+    event = next(event for event in seen.events() if event.pushed and event.reported)
+    assert event.reported.level == "COLLISION"
+    assert event.reported.link == "link_6"
     assert 0.0 <= event.delay < 0.5  # how soon is for a benchmark: a busy machine may have stalled
     assert np.abs(seen.r).max() > 2.0
     assert [process.returncode for process in processes] == len(processes) * [0]
@@ -68,7 +69,7 @@ def test_pushed_felt_told_yielded_resumed_stopped(composed, capfd):
 def test_two_arms_in_two_namespaces_do_not_disturb_each_other():
     demos = [Demo(PARAMS, 0.0, True, side, overrides=QUIET) for side in ("left", "right")]
     heard = {"left": [], "right": []}
-    with running(demos[0]), running(demos[1]), terminal.looking() as (node, executor):
+    with running(demos[0]), running(demos[1]), terminal.open_terminal() as (node, executor):
         # A reliable subscriber on one side, a best-effort one on the other
         for side, reliability in zip(heard, ReliabilityPolicy, strict=False):
             qos = QoSProfile(depth=10, reliability=reliability)
@@ -94,7 +95,7 @@ def test_a_signal_ends_a_node_cleanly(number, domain):
     for line in process.stderr:
         if "controller_node]: ready" in line:
             break
-    with terminal.looking() as (_, executor):
+    with terminal.open_terminal() as (_, executor):
         spin(executor, lambda: False, 0.5)
     os.kill(process.pid, number)
     _, rest = process.communicate(timeout=20)
@@ -125,8 +126,8 @@ def test_what_cannot_work_ends_with_one_line(arguments, reason):
 
 def test_a_look_from_a_second_terminal():
     with running(Demo(PARAMS, 0.0, True, overrides=QUIET)):
-        with terminal.looking() as (node, executor):
-            seen = Onlooker(node)
+        with terminal.open_terminal() as (node, executor):
+            seen = DemoObserver(node)
             wait(executor, lambda: bool(seen.t))
         (text,) = terminal.echo("residual", 1)
         assert "effort: [" in text and "joint_7" in text
