@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import minimize
 
-from ..dynamics.base_parameters import BaseParameters, base_parameters
+from ..dynamics.base_parameters import base_parameters
 from ..dynamics.dispatch import per_joint
 from ..dynamics.kinematics import forward_kinematics
 from ..dynamics.motion import Motion
@@ -79,14 +79,32 @@ def excitation(
     of postures (T, n) that is positive outside. rotors: whether rotor inertias count as unknowns.
     seed: random seed.
     """
-    search = _Search(model, period, harmonics, rotors)
+    if harmonics < 2 or not 0.0 < period < math.inf:
+        raise ArgumentError(
+            f"excitation needs at least 2 harmonics and a positive period, got {harmonics}, "
+            f"{period!r}"
+        )
     periods = duration / period
     if not (periods > 0.5 and abs(periods - round(periods)) < 1e-9):
         raise ArgumentError(
             f"duration must be whole periods of {period:g} s, so that the motion ends at rest; "
             f"got {duration!r}"
         )
-    search.set_limits(qd_max, qdd_max, range_share, workspace)
+    if not 0.0 < range_share <= 1.0:
+        raise ArgumentError(f"range_share must be above 0 and at most 1, got {range_share!r}")
+    if workspace is not None and not callable(workspace):
+        workspace = _above_floor(model, float(workspace))
+    speed = model.qd_max if qd_max is None else _limits(model, "qd_max", qd_max)
+    search = _Search(
+        model,
+        period,
+        harmonics,
+        rotors,
+        range_share,
+        MARGIN * np.where(np.isfinite(speed), speed, UNLIMITED_RANGE),
+        MARGIN * _limits(model, "qdd_max", qdd_max),
+        workspace,
+    )
     random = np.random.default_rng(seed)
     starts = [x for x in (search.random(random) for _ in range(tries)) if x is not None]
     if not starts:
@@ -99,42 +117,28 @@ def excitation(
     return Excitation(centre, a, b, period, duration, search.condition(best))
 
 
+@dataclass(eq=False)
 class _Search:
     """Motions of one robot as vectors x, with their limits and condition numbers."""
 
-    def __init__(self, model: RobotModel, period: float, harmonics: int, rotors: bool) -> None:
-        if harmonics < 2 or not 0.0 < period < math.inf:
-            raise ArgumentError(
-                f"excitation needs at least 2 harmonics and a positive period, got {harmonics}, "
-                f"{period!r}"
-            )
-        self.model, self.period, self.H, self.rotors = model, period, harmonics, rotors
-        self.t = np.linspace(0.0, period, LIMIT_SAMPLES, endpoint=False)
-        self.base: BaseParameters = base_parameters(model, rotors=rotors)
-        h = np.arange(1.0, harmonics + 1.0)
-        self.rest_a, self.rest_b = h / np.linalg.norm(h), h**2 / np.linalg.norm(h**2)
+    model: RobotModel
+    period: float  # [s]
+    H: int
+    rotors: bool
+    range_share: float
+    qd_max: Array  # (n,) [rad/s or m/s]
+    qdd_max: Array  # (n,) [rad/s^2 or m/s^2]
+    workspace: Workspace | None
 
-    def set_limits(
-        self,
-        qd_max: npt.ArrayLike | None,
-        qdd_max: npt.ArrayLike,
-        range_share: float,
-        workspace: Workspace | float | None,
-    ) -> None:
+    def __post_init__(self) -> None:
         model = self.model
-        if not 0.0 < range_share <= 1.0:
-            raise ArgumentError(f"range_share must be above 0 and at most 1, got {range_share!r}")
+        self.t = np.linspace(0.0, self.period, LIMIT_SAMPLES, endpoint=False)
+        self.base = base_parameters(model, rotors=self.rotors)
+        h = np.arange(1.0, self.H + 1.0)
+        self.rest_a, self.rest_b = h / np.linalg.norm(h), h**2 / np.linalg.norm(h**2)
         low = np.where(np.isfinite(model.q_min), model.q_min, -UNLIMITED_RANGE)
         high = np.where(np.isfinite(model.q_max), model.q_max, UNLIMITED_RANGE)
-        self.middle, self.reach = 0.5 * (low + high), 0.5 * range_share * (high - low)
-        speed = model.qd_max if qd_max is None else _limits(model, "qd_max", qd_max)
-        self.qd_max = MARGIN * np.where(np.isfinite(speed), speed, UNLIMITED_RANGE)
-        self.qdd_max = MARGIN * _limits(model, "qdd_max", qdd_max)
-        self.workspace: Workspace | None
-        if workspace is None or callable(workspace):
-            self.workspace = workspace
-        else:
-            self.workspace = _above_floor(model, float(workspace))
+        self.middle, self.reach = 0.5 * (low + high), 0.5 * self.range_share * (high - low)
 
     def unpack(self, x: Array) -> tuple[Array, Array, Array]:
         """Return centre and amplitudes: at rest at the ends, scaled into the limits."""

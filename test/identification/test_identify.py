@@ -176,12 +176,12 @@ def test_unexcited_parameters_stay_nominal():
         assert p.from_data == p.told < 1e-3, name
     for name in (f"rotor of {joint[1]}", f"viscous of {joint[1]}", f"mx of {link[2]}"):
         assert parameters[name].from_data > 0.5, name
-    told, idle, moved = (
+    base, never, moved = (
         next(line for line in found.unexcited.splitlines() if words in line)
         for words in ("base parameters no better", "No motion excites", "hardly moved")
     )
-    assert "Ia7" in told and "Ia2" not in told
-    assert f"m, mx, my, mz, Ixx, Ixy, Ixz, Iyy, Iyz of {link[0]}" in idle
+    assert "Ia7" in base and "Ia2" not in base
+    assert f"m, mx, my, mz, Ixx, Ixy, Ixz, Iyy, Iyz of {link[0]}" in never
     assert joint[6] in moved and joint[5] not in moved
     last = next(deviation for line, _, deviation in found.base_table if "Ia7" in line)
     assert last == np.inf
@@ -252,12 +252,12 @@ class Page(HTMLParser):
 
     def __init__(self, text):
         super().__init__()
-        self.asked, self.texts, self.inside = [], {}, []
+        self.references, self.texts, self.inside = [], {}, []
         self.feed(text)
 
     def handle_starttag(self, tag, attrs):
         self.inside.append(tag)
-        self.asked += [value for name, value in attrs if name in ("src", "href", "action")]
+        self.references += [value for name, value in attrs if name in ("src", "href", "action")]
 
     def handle_endtag(self, tag):
         while self.inside and self.inside.pop() != tag:
@@ -273,7 +273,7 @@ def test_the_report_stands_alone(lwr, tmp_path):
     nominal, _, found, *_ = lwr
     found.report(tmp_path / "report.html")
     page = Page((tmp_path / "report.html").read_text())
-    assert page.asked == []
+    assert page.references == []
     assert page.texts["button"] == ["motion 1 (used)", "motion 2 (held out)"]
     assert page.texts["h2"] == [
         "Torque error",
@@ -305,7 +305,7 @@ def test_harmful_names_are_escaped_in_the_report(tmp_path):
     found = identify(nominal, [log_of(nominal, motion_of(nominal), name=evil)], friction=())
     found.report(tmp_path / "report.html")
     page = Page((tmp_path / "report.html").read_text())
-    assert page.asked == [] and len(page.texts["script"]) == 3
+    assert page.references == [] and len(page.texts["script"]) == 3
 
 
 def test_prismatic_joints_have_newtons(tmp_path):

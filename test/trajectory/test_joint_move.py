@@ -75,13 +75,13 @@ def test_8_24_to_8_35_the_book_s_steps_give_the_same_tau_and_time(case, smooth):
     c = 1.5 if smooth else 1.0
     D, kv, ka = case
     moving = D != 0.0
-    way, kv, ka = abs(D[moving]), kv[moving].copy(), ka[moving]
-    short = way < c * kv**2 / ka
-    kv[short] = np.sqrt(way[short] * ka[short] / c)
-    lambda_1 = min(1.0, *(kv[j] * way[0] / (kv[0] * way[j]) for j in range(way.size)))
-    upsilon_1 = min(1.0, *(ka[j] * way[0] / (ka[0] * way[j]) for j in range(way.size)))
+    travel, kv, ka = abs(D[moving]), kv[moving].copy(), ka[moving]
+    short = travel < c * kv**2 / ka
+    kv[short] = np.sqrt(travel[short] * ka[short] / c)
+    lambda_1 = min(1.0, *(kv[j] * travel[0] / (kv[0] * travel[j]) for j in range(travel.size)))
+    upsilon_1 = min(1.0, *(ka[j] * travel[0] / (ka[0] * travel[j]) for j in range(travel.size)))
     tau = c * lambda_1 * kv[0] / (upsilon_1 * ka[0])
-    t_f = tau + way[0] / (lambda_1 * kv[0])
+    t_f = tau + travel[0] / (lambda_1 * kv[0])
     profile = "smooth_trapezoid" if smooth else "trapezoid"
     options = {"qd_max": case[1], "qdd_max": case[2]}
     move = joint_move(np.zeros(D.size), D, profile=profile, **options)
@@ -90,8 +90,8 @@ def test_8_24_to_8_35_the_book_s_steps_give_the_same_tau_and_time(case, smooth):
     assert move.duration == pytest.approx(t_f, rel=1e-9)
     # (8.27), (8.28), (8.26): every joint's own lambda and upsilon give the same tau
     top, most = move.peaks(1).max(axis=0)[moving], move.peaks(2).max(axis=0)[moving]
-    np.testing.assert_allclose(top / kv, lambda_1 * kv[0] * way / (kv * way[0]), rtol=1e-9)
-    np.testing.assert_allclose(most / ka, upsilon_1 * ka[0] * way / (ka * way[0]), rtol=1e-9)
+    np.testing.assert_allclose(top / kv, lambda_1 * kv[0] * travel / (kv * travel[0]), rtol=1e-9)
+    np.testing.assert_allclose(most / ka, upsilon_1 * ka[0] * travel / (ka * travel[0]), rtol=1e-9)
     np.testing.assert_allclose(c * top / most, move.tau, rtol=1e-9)
     assert np.all(top <= kv * (1 + 1e-9)) and np.all(most <= ka * (1 + 1e-9))  # (8.29) to (8.31)
 

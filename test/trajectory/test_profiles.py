@@ -209,16 +209,16 @@ def test_the_stored_peaks_are_the_sampled_ones(r):
 
 @pytest.mark.parametrize("name", ["linear", "cubic", "quintic", "bang_bang"])
 def test_table_8_1_minimum_times(name):
-    way, kv, ka = np.array([[1.3, 0.2, 0.0], [1.0, 2.0, 1.0], [3.0, 0.5, 1.0]])
+    travel, kv, ka = np.array([[1.3, 0.2, 0.0], [1.0, 2.0, 1.0], [3.0, 0.5, 1.0]])
     root3 = math.sqrt(3.0)
     table = {
-        "linear": way / kv,
-        "cubic": np.maximum(3 * way / (2 * kv), np.sqrt(6 * way / ka)),
-        "quintic": np.maximum(15 * way / (8 * kv), np.sqrt(10 * way / (root3 * ka))),
-        "bang_bang": np.maximum(2 * way / kv, 2 * np.sqrt(way / ka)),
+        "linear": travel / kv,
+        "cubic": np.maximum(3 * travel / (2 * kv), np.sqrt(6 * travel / ka)),
+        "quintic": np.maximum(15 * travel / (8 * kv), np.sqrt(10 * travel / (root3 * ka))),
+        "bang_bang": np.maximum(2 * travel / kv, 2 * np.sqrt(travel / ka)),
     }
     limits = MotionLimits.of(3, kv, None if name == "linear" else ka)
-    np.testing.assert_allclose(POLYNOMIALS[name].minimum_times(-way, limits), table[name])
+    np.testing.assert_allclose(POLYNOMIALS[name].minimum_times(-travel, limits), table[name])
 
 
 def test_a_third_of_the_time_has_the_least_mean_square_of_acceleration():

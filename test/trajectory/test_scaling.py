@@ -33,7 +33,7 @@ from robodyn_ros.trajectory.trajectory import Trajectory
 
 RATE = np.array([1000.0, 1000.0, 570.0, 570.0, 570.0, 220.0, 220.0])  # [N m/s]
 MOVES = [(0, "lwr_iii"), (1, "lwr_iii"), (0, "kuka_lwr4")]
-INERTIA, WAY = 2.0, 1.5  # [kg m^2], [rad] of the wheel
+INERTIA, ANGLE = 2.0, 1.5  # [kg m^2], [rad] of the wheel
 
 
 @cache
@@ -78,7 +78,7 @@ class Curve(Trajectory):
     """A curved path with the time law of a profile, like a task-space move."""
 
     def __init__(self, profile, n=7):
-        acceleration = None if profile == "linear" else 3.0  # a third of the way each, 0.5 s
+        acceleration = None if profile == "linear" else 3.0  # a third of the time each, 0.5 s
         self.profile = joint_move([0.0], [1.0], profile=profile, qd_max=1.0, qdd_max=acceleration)
         self.n, self.duration = n, self.profile.duration
         self.size = np.random.default_rng(3).normal(size=(2, n))
@@ -183,14 +183,16 @@ def test_stretching_is_one_factor():
 
 @cache
 def wheel_time(tau_max, tau_rate_max, qd_max=np.inf, **options):
-    move = joint_move([0.0], [WAY], qd_max=1.0)
+    move = joint_move([0.0], [ANGLE], qd_max=1.0)
     limits = {"tau_max": tau_max, "tau_rate_max": tau_rate_max, "qd_max": qd_max}
     return fastest(wheel(), move, **limits, **options).duration
 
 
 def test_time_of_a_wheel_with_limited_torque_rate():
     """Jerk +, -, + for a quarter, a half and a quarter of T: D = R / M T^3 / 32."""
-    assert wheel_time(np.inf, 100.0) == pytest.approx((32 * WAY * INERTIA / 100) ** (1 / 3), 2e-3)
+    assert wheel_time(np.inf, 100.0) == pytest.approx(
+        (32 * ANGLE * INERTIA / 100) ** (1 / 3), 2e-3
+    )
 
 
 @pytest.mark.parametrize("tau_rate_max", [30.0, 100.0, 1000.0])
@@ -198,13 +200,13 @@ def test_time_of_a_wheel_with_both_limits(tau_rate_max):
     """Torque rises in tau / R to its limit: D M / tau = (t + r)(t + 2 r), T = 2 t + 4 r."""
     tau_max = 10.0
     r = tau_max / tau_rate_max
-    t = np.roots([1.0, 3 * r, 2 * r * r - WAY * INERTIA / tau_max]).max()
+    t = np.roots([1.0, 3 * r, 2 * r * r - ANGLE * INERTIA / tau_max]).max()
     assert wheel_time(tau_max, tau_rate_max) == pytest.approx(2 * t + 4 * r, 3e-3)
 
 
 def test_time_of_a_wheel_tends_to_bang_bang():
     """Without a limit of the rate: T = 2 sqrt(D M / tau)."""
-    assert wheel_time(10.0, 2000.0) == pytest.approx(2 * np.sqrt(WAY * INERTIA / 10.0), 2e-2)
+    assert wheel_time(10.0, 2000.0) == pytest.approx(2 * np.sqrt(ANGLE * INERTIA / 10.0), 2e-2)
 
 
 def test_jerk_jumps_cost_no_time():
@@ -220,9 +222,9 @@ def test_jerk_jumps_cost_no_time():
 def test_velocity_limit_alone():
     """With nearly unlimited torque, D / qd_max; never faster than the limit."""
     scaled = fastest(
-        wheel(), joint_move([0.0], [WAY], qd_max=9.0), tau_rate_max=1e4, tau_max=1e3, qd_max=1.0
+        wheel(), joint_move([0.0], [ANGLE], qd_max=9.0), tau_rate_max=1e4, tau_max=1e3, qd_max=1.0
     )
-    assert scaled.duration == pytest.approx(WAY / 1.0, 5e-2)
+    assert scaled.duration == pytest.approx(ANGLE / 1.0, 5e-2)
     velocity = next(b for b in scaled.binding if b.limit == "velocity")
     assert velocity.share == pytest.approx(1.0, abs=1e-3)
 
@@ -232,7 +234,7 @@ def test_velocity_limit_alone():
 )
 def test_the_scaled_line_does_not_depend_on_the_profile(profile):
     limits = {} if profile == "linear" else {"qdd_max": 5.0}
-    move = joint_move([0.0], [WAY], profile=profile, qd_max=1.0, **limits)
+    move = joint_move([0.0], [ANGLE], profile=profile, qd_max=1.0, **limits)
     found = fastest(wheel(), move, tau_rate_max=100.0, tau_max=10.0, intervals=20)
     expected = wheel_time(10.0, 100.0, intervals=20)
     assert found.duration == pytest.approx(expected, 1e-9)
@@ -331,16 +333,16 @@ def test_report_names_joint_and_instant():
 
 def test_check_limits_of_an_unscaled_move():
     """A quintic wheel move: peaks 5.7735 D / T^2 at 0.2113 T, 60 D / T^3 at its ends."""
-    move = joint_move([0.0], [WAY], qd_max=10.0, duration=2.0)
+    move = joint_move([0.0], [ANGLE], qd_max=10.0, duration=2.0)
     found = check_limits(wheel(), move, tau_max=5.0, tau_rate_max=10.0, qd_max=1.0)
     torque, rate, velocity = (
         next(b for b in found if b.limit == kind) for kind in ("torque", "torque_rate", "velocity")
     )
-    assert abs(torque.value) == pytest.approx(5.7735 * WAY * INERTIA / 4.0, 1e-4)
+    assert abs(torque.value) == pytest.approx(5.7735 * ANGLE * INERTIA / 4.0, 1e-4)
     assert min(torque.t, 2.0 - torque.t) == pytest.approx(0.2113 * 2.0, abs=1e-3)
-    assert rate.value == pytest.approx(60.0 * WAY * INERTIA / 8.0)
+    assert rate.value == pytest.approx(60.0 * ANGLE * INERTIA / 8.0)
     assert rate.t in (0.0, 2.0) and rate.share == pytest.approx(2.25)
-    assert velocity.value == pytest.approx(15 / 8 * WAY / 2.0)
+    assert velocity.value == pytest.approx(15 / 8 * ANGLE / 2.0)
     assert velocity.t == pytest.approx(1.0)
     assert "torque rate of joint 'hub' at" in str(rate) and "N m/s" in str(rate)
 
@@ -348,8 +350,8 @@ def test_check_limits_of_an_unscaled_move():
 @pytest.mark.parametrize("profile, where", [("cubic", (0.0, 2.0)), ("bang_bang", (1.0,))])
 def test_check_limits_sees_steps_of_torque(profile, where):
     """At the ends of a cubic move 6 D / T^2 starts, amid a bang-bang one 4 D / T^2 reverses."""
-    move = joint_move([0.0], [WAY], profile=profile, qd_max=10.0, duration=2.0)
-    step = INERTIA * WAY * (6.0 if profile == "cubic" else 8.0) / 4.0
+    move = joint_move([0.0], [ANGLE], profile=profile, qd_max=10.0, duration=2.0)
+    step = INERTIA * ANGLE * (6.0 if profile == "cubic" else 8.0) / 4.0
     found = check_limits(wheel(), move, tau_rate_max=100.0, dt=1e-3)
     assert found[0].limit == "torque_rate"
     assert abs(found[0].value) == pytest.approx(step / 1e-3, 1e-2)
@@ -357,7 +359,7 @@ def test_check_limits_sees_steps_of_torque(profile, where):
 
 
 def test_without_limits_nothing_is_reported():
-    assert check_limits(wheel(), joint_move([0.0], [WAY], qd_max=1.0)) == ()
+    assert check_limits(wheel(), joint_move([0.0], [ANGLE], qd_max=1.0)) == ()
 
 
 @pytest.mark.parametrize("scale", [fastest, stretched])

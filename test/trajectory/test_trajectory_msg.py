@@ -36,7 +36,7 @@ def test_points_are_the_samples():
 
 
 def test_there_and_back_is_the_same_motion():
-    """A quintic sampled with two derivatives comes back exactly."""
+    """A quintic sampled with two derivatives is reproduced exactly."""
     move = some_move()
     back = from_points(*to_points(move, 0.37, NAMES))
     t = np.linspace(0.0, move.duration, 101)
