@@ -1,4 +1,4 @@
-"""Controller: what all laws share. From where the arm is and should be to a torque it may have."""
+"""Controller: base of all control laws, from state and reference to a torque within limits."""
 
 from __future__ import annotations
 
@@ -18,37 +18,36 @@ from .limits import Limiter, TorqueLimits
 
 Array = npt.NDArray[np.float64]
 
-PERIOD = 1e-3  # [s]
+PERIOD = 1e-3  # [s], default time between two samples
 
 
 class JointState(NamedTuple):
-    """The part of a state that laws read. Anything else with these names will do as well."""
+    """Measured state of the joints; laws take any object with these names."""
 
     q: Array  # [rad or m]
-    qd: Array  # [1/s]
-    tau: Array | None = None  # [N m or N] as measured; few ask for it, nor for the next
-    motor_qd: Array | None = None  # [1/s] of the motors, reflected to the joints
+    qd: Array  # [rad/s or m/s]
+    tau: Array | None = None  # [N m or N], measured behind the drives; for FrictionObserver
+    motor_qd: Array | None = None  # [rad/s or m/s] of the motors, reflected to the joints
 
 
 class Compensation(Protocol):
-    """A torque that is added to a law's, before the limits: see `friction`."""
+    """A torque added to that of a law before the limits: see `laws.friction_compensation`."""
 
     def add(self, state: Any, reference: Any, given: Array, wanted: Array, dt: float) -> None:
-        """Add to `wanted`. `given` was commanded during the dt [s] that ends with this state."""
+        """Add to `wanted` (n,). `given` (n,): commanded during the dt [s] before this state."""
 
     def reset(self) -> None:
-        """Forget the past."""
+        """Forget all estimates."""
 
 
 class Controller(ABC):
-    """A control law with its limits.
+    """Control law with its limits.
 
-    limits: by default the model's torque limits and any rate. period [s]: the time between two
-    calls that do not say otherwise. compensation: added to the law's torque.
+    limits: by default the model's torque limits and any rate. period: default of `dt` [s].
+    compensation: added to the law's torque.
 
-    To go from one law to another while the arm moves, let the new one begin where the old one
-    ended, `new.reset(old.tau)`: an integral then takes up the difference, and without one the
-    rate limit sees to it that nothing jumps.
+    To switch laws while the arm moves, start the new one at the old torque, `new.reset(old.tau)`:
+    an integral takes up the difference; without one the rate limit prevents a step.
     """
 
     def __init__(
@@ -61,36 +60,36 @@ class Controller(ABC):
     ) -> None:
         if not (isinstance(period, (int, float)) and 0.0 < period < math.inf):
             raise ArgumentError(f"period must be positive and finite [s], got {period!r}")
-        self._robot = model  # as it was given, whatever a law may learn about it
+        self._robot = model  # as given; an adaptive law changes `model`
         self.model = model
         self.period = float(period)
         self.compensation = compensation
         self._limiter = Limiter(model, limits)
         self._packed = aligned_copy(model.packed)  # with the work space of the law's kernel
         self._wanted = np.zeros(model.n)
-        self._taking_over = False  # the next torque is the first after one that `reset` was told
+        self._taking_over = False  # the next torque is the first after `reset(tau)`
 
     @property
     def limits(self) -> TorqueLimits:
-        """The limits at work."""
+        """Limits in use."""
         return self._limiter.limits
 
     @property
     def tau(self) -> Array:
-        """The torque given last: where the rate limit starts from. As from `torque`: no copy."""
+        """Last torque (n,) [N m or N], from which the rate limit starts; not a copy."""
         return self._limiter.tau
 
     @property
     def excess(self) -> Array:
-        """What the last call asked for beyond the torque given [N m or N], 0 if not limited."""
+        """Torque (n,) [N m or N] that the limits cut off in the last call, with its sign."""
         return self._limiter.excess
 
     def torque(self, state: Any, reference: Any, dt: float | None = None) -> Array:
-        """(n,): the torque [N m or N] for this state on the way along this reference.
+        """Return the torque (n,) [N m or N] for a state and a reference.
 
-        state: anything with q and qd, (n,) each. reference: a `Motion`, or what the law follows.
-        dt [s]: since the last call. The array is the controller's own and the next call changes
-        it: copy it to keep it. If anything is not finite, this raises and `tau` stays as it was.
+        state: any object with q and qd, (n,) each. reference: a `Motion`, or what the law follows.
+        dt: time since the last call [s]. The array belongs to the controller and changes with the
+        next call: copy it to keep it. Raises if a number is not finite; `tau` is unchanged then.
         """
         step = self.period if dt is None else dt
         if not 0.0 < step < math.inf:
@@ -99,7 +98,7 @@ class Controller(ABC):
             failed = self._law(state, reference, step)
         except (TypeError, AttributeError):
             failed = 1
-        if failed:  # lists and the like, or the error that names what is wrong
+        if failed:  # not arrays, or not finite
             state, reference = self._checked(state, reference)
             if self._law(state, reference, step):
                 self._refuse()
@@ -113,9 +112,9 @@ class Controller(ABC):
         return self._limiter.tau
 
     def reset(self, tau: npt.ArrayLike | None = None) -> None:
-        """Forget integrals and the last torque; begin at `tau`, else free of the rate limit.
+        """Reset integrals and the rate limit; start at `tau` (n,), else anywhere.
 
-        An integral starts so that the next torque is `tau`, as far as that can be.
+        An integral starts so that the next torque is as close to `tau` as it can be.
         """
         self._limiter.reset(None if tau is None else joint_array(self._robot, "tau", tau))
         self._taking_over = tau is not None
@@ -124,10 +123,12 @@ class Controller(ABC):
 
     @abstractmethod
     def _law(self, state: Any, reference: Any, dt: float) -> int:
-        """Write the law's torque to `self._wanted`; not 0, and nothing kept, if it cannot be."""
+        """Write the torque to `self._wanted`; return 0, or another number if an input is not
+        finite or of a wrong shape: then nothing is kept.
+        """
 
     def _take_over(self) -> None:
-        """Let the first torque be the last one, if the law has a way to keep that up."""
+        """Make the first torque equal to the last one, as far as the law's integral allows."""
         limit = self.limits.tau_max
         missing = np.clip(self._limiter.tau, -limit, limit) - self._wanted
         if np.isfinite(missing).all():
@@ -135,23 +136,19 @@ class Controller(ABC):
             self._wanted += self._taken_up(missing)
 
     def _taken_up(self, missing: Array) -> Array:
-        """(n,): as much of a missing torque as the law's integral, if it has one, takes up."""
+        """Let an integral take up a missing torque (n,); return the share taken up."""
         return np.zeros_like(missing)
 
     def _checked(self, state: Any, reference: Any) -> tuple[JointState, Any]:
-        """Both in the form that kernels read, or the error that says what is wrong with them."""
+        """Return both as arrays for the kernels, or raise the error that names the fault."""
         return self._checked_state(state), self._checked_reference(reference)
 
     def _checked_state(self, state: Any) -> JointState:
         known = {name: part(state, "state", name) for name in ("q", "qd")}
-        known |= {name: getattr(state, name, None) for name in ("tau", "motor_qd")}
-        return JointState(
-            **{
-                name: joint_array(self._robot, name, x)
-                for name, x in known.items()
-                if x is not None
-            }
-        )
+        for name in ("tau", "motor_qd"):
+            if getattr(state, name, None) is not None:
+                known[name] = getattr(state, name)
+        return JointState(**{name: joint_array(self._robot, name, x) for name, x in known.items()})
 
     def _checked_reference(self, reference: Any) -> Any:
         q, qd, qdd = (
@@ -169,7 +166,7 @@ class Controller(ABC):
 
 
 def part(owner: Any, what: str, name: str) -> Any:
-    """owner.name, or the error that says what is missing."""
+    """Return owner.name, or raise the error that names what is missing."""
     try:
         return getattr(owner, name)
     except AttributeError:
@@ -177,7 +174,7 @@ def part(owner: Any, what: str, name: str) -> Any:
 
 
 def joint_array(model: RobotModel, name: str, value: Any) -> Array:
-    """(n,): a copy of one sample of numbers, finite, or the error that names the joint."""
+    """Return a copy (n,) of finite numbers, or raise the error that names the joint."""
     array = np.array(states_of(model, name, value), order="C")
     if array.ndim != 1:
         raise ArgumentError(f"{name} must be one sample, ({model.n},), got {array.shape}")
@@ -189,7 +186,7 @@ def joint_array(model: RobotModel, name: str, value: Any) -> Array:
 
 
 def gains_of(model: RobotModel, name: str, value: npt.ArrayLike, *, zero: bool = False) -> Array:
-    """(n,): positive gains, or not negative if `zero` is allowed, from one for all or one each."""
+    """Return positive gains (n,) from one for all joints or one each; `zero`: they may be 0."""
     gains = per_joint(model, name, value)
     bad = np.flatnonzero(gains < 0.0 if zero else gains <= 0.0)
     if bad.size:

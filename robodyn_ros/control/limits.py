@@ -1,4 +1,4 @@
-"""What the motors may be asked for: torque and torque-rate limits, applied in one place."""
+"""Torque and torque-rate limits, applied in one place."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ TAU_MAX, RATE_MAX, TAU, EXCESS, BEGUN = U(0), U(1), U(2), U(3), U(4)
 
 @kernel("int64(float64[:, ::1], float64[::1], float64)")
 def _limit(own, wanted, dt):
-    """Bring TAU as near to `wanted` as the limits allow; nothing changes if that is no torque."""
+    """Bring TAU as close to `wanted` as the limits allow; return 1, and change nothing, if that is
+    not finite or of another size.
+    """
     n = U(own.shape[1])
     if wanted.size != n:
         return 1
@@ -44,7 +46,7 @@ def _limit(own, wanted, dt):
 
 @dataclass(frozen=True, eq=False)
 class TorqueLimits:
-    """Torque [N m or N] and torque rate [N m/s or N/s], one number for all joints or one each."""
+    """Limits of torque [N m or N] and torque rate [N m/s or N/s], for all joints or one each."""
 
     tau_max: Any
     tau_rate_max: Any = np.inf
@@ -63,11 +65,11 @@ class TorqueLimits:
 
 
 class Limiter:
-    """Holds what is asked for within the limits, and says what it held back.
+    """Keeps a torque within its limits.
 
-    The torque never leaves its limits. It changes by no more than the rate allows from one call
-    to the next, unless it has to come back from beyond the torque limits; the first torque of all
-    is free if `reset` does not say where to begin.
+    Between two calls the torque changes by no more than the rate allows, unless it returns from
+    beyond the torque limits. The first torque is free unless `reset` gives a start.
+    tau: last torque (n,). excess: what the limits cut off (n,), of that sign or 0.
     """
 
     def __init__(self, model: RobotModel, limits: TorqueLimits | None = None) -> None:
@@ -80,17 +82,17 @@ class Limiter:
                     f"{name} has {numbers.size} numbers, robot '{model.name}' {model.n} joints"
                 )
             self._own[int(row)] = numbers
-        self.tau = self._own[int(TAU)]  # the torque given last
-        self.excess = self._own[int(EXCESS)]  # what was asked for beyond it: of that sign or 0
+        self.tau = self._own[int(TAU)]
+        self.excess = self._own[int(EXCESS)]
 
     def apply(self, wanted: Array, dt: float) -> bool:
-        """Give what may be given of `wanted` dt [s] after the last torque; False if it is
-        not finite or of another robot.
+        """Limit the torque `wanted` (n,), dt [s] after the last; return False if it is not finite
+        or of another size.
         """
         return _limit(self._own, wanted, dt) == 0
 
     def reset(self, tau: Array | None = None) -> None:
-        """Begin anew: at this torque, or anywhere."""
+        """Start at this torque (n,), or anywhere."""
         self._own[int(TAU) :] = 0.0
         if tau is not None:
             self._own[int(TAU)], self._own[int(BEGUN)] = tau, 1.0

@@ -1,10 +1,10 @@
-"""Reference: where the arm is to be now. A trajectory with a clock of its own, and an offset.
+"""Reference: a path with a clock of its own, plus an offset that fades.
 
     q_ref(t) = path(s(t)) + offset(t)
 
-The offset is what the arm was away from the path when it began to follow it, in position, velocity
-and acceleration; a quintic takes it to 0, so that nothing jumps. The clock s stands still while
-the arm does something else; then  qd = path' s',  qdd = path'' s'^2 + path' s'', …
+The offset is the distance from the path when following began, in position, velocity and
+acceleration; a quintic takes it to 0, so that nothing jumps. The clock s stops while the arm
+reacts and speeds up again afterwards:  qd = path' s',  qdd = path'' s'^2 + path' s'', ...
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ FADE = np.array(
 
 
 class Path(Protocol):
-    """What can be followed: before 0 and after `duration` [s] it rests at its ends."""
+    """A path to follow; before 0 and after `duration` it rests at its ends."""
 
     @property
     def duration(self) -> float:
-        """[s]."""
+        """Duration [s]."""
 
     def at(self, t: float) -> Any:
-        """A `Motion`, (n,) each."""
+        """Return the `Motion` at the time t [s], (n,) each."""
 
 
 class Rest:
-    """The path of an arm that stays."""
+    """A path that stays at one posture."""
 
     duration = 0.0
 
@@ -61,32 +61,35 @@ class Rest:
 
 
 class Reference:
-    """A `motion` that goes on smoothly, whatever is to be followed next."""
+    """Reference `motion` that stays smooth when another path is followed.
+
+    path, s: the path and its clock [s].
+    """
 
     def __init__(self, q: Array) -> None:
         self._offset: Array | None = None  # (6, n), coefficients
-        self._faded, self._seconds = 0.0, 1.0  # share of the offset's time; that time [s]
-        self._ramp = self._ramped = 0.0  # [s] in which the clock gets its pace, 0: it has; so far
-        self._stopped_at = 0.0  # [s], where the clock stood
+        self._faded, self._fade_time = 0.0, 1.0  # elapsed share of the fade time; that time [s]
+        self._ramp = self._ramped = 0.0  # [s], in which the clock speeds up (0: it has); so far
+        self._stopped_at = 0.0  # [s], the clock when it stopped
         self.stay(q)
 
     def stay(self, q: Array) -> None:
-        """Be here and at rest, at once."""
+        """Rest at q (n,) at once."""
         self._follow(Rest(q), 0.0)
         self.motion = self._on_path()
 
     def follow(self, path: Path, s: float, seconds: float) -> None:
-        """Go on along a path, where its clock shows s [s]; meet it within so many seconds."""
+        """Follow a path from its time s [s] on; fade the offset within this many seconds."""
         self._follow(path, s)
         self._fade_from(self.motion, seconds)
 
     def stop(self, seconds: float) -> None:
-        """Come to rest within so many seconds, half of them ahead."""
+        """Come to rest within this many seconds."""
         self.follow(Rest(self.motion.q + 0.5 * seconds * self.motion.qd), 0.0, seconds)
 
     def resume(self, q: Array, seconds: float, ramp: float) -> None:
-        """From rest at q go to where the clock stopped, in so many seconds; there it starts, and
-        has its full pace after a ramp [s].
+        """Return from rest at q (n,) to the point where the clock stopped within this many
+        seconds; then the clock speeds up during the ramp [s].
         """
         self.motion = Motion.at_rest(q)
         self._ramp, self._ramped = ramp, 0.0
@@ -94,25 +97,25 @@ class Reference:
 
     @property
     def resuming(self) -> bool:
-        """Whether it is still on its way back, or the clock not yet at its pace."""
+        """Whether it still returns, or the clock still speeds up."""
         return self._ramp > 0.0
 
     @property
     def arrived(self) -> bool:
-        """Whether it rests at the path's end."""
+        """Whether it rests at the end of the path."""
         return self.s >= self.path.duration and self._offset is None and not self.resuming
 
     @property
     def interrupted_at(self) -> Array:
-        """(n,): where the path is at the clock's time."""
+        """Point (n,) of the path at which the clock stands [rad or m]."""
         return np.asarray(self.path.at(self.s).q)
 
     def advance(self, dt: float) -> Motion:
-        """Where to be dt [s] later."""
-        spare = dt  # what is left of it once the path is met
+        """Return the reference motion dt [s] later."""
+        spare = dt  # [s], left after the offset has faded
         if self._offset is not None:
-            self._faded += dt / self._seconds
-            spare = (self._faded - 1.0) * self._seconds
+            self._faded += dt / self._fade_time
+            spare = (self._faded - 1.0) * self._fade_time
             if spare >= 0.0:
                 self._offset = None
         if not self.resuming:
@@ -125,11 +128,11 @@ class Reference:
         return self.motion
 
     def _start_clock(self, dt: float) -> None:
-        """Let the pace of the clock rise from 0 to 1 by a smooth step."""
+        """Raise the rate of the clock from 0 to 1 by a smooth step."""
         self._ramped += dt
         x = min(self._ramped / self._ramp, 1.0)
-        pace_so_far = x**4 * (2.5 + x * (x - 3.0))  # the step's integral, 1/2 at its end
-        self.s = self._stopped_at + self._ramp * pace_so_far
+        progress = x**4 * (2.5 + x * (x - 3.0))  # the step's integral, 1/2 at its end
+        self.s = self._stopped_at + self._ramp * progress
         if x == 1.0:
             self.s += self._ramped - self._ramp
             self._ramp = 0.0
@@ -139,7 +142,7 @@ class Reference:
         self._ramp, self._offset = 0.0, None
 
     def _on_path(self) -> Motion:
-        """Position and derivatives along the path at the clock's pace."""
+        """Return the motion along the path at the rate of the clock."""
         at = self.path.at(self.s)
         if self._ramp == 0.0:
             return at
@@ -153,7 +156,7 @@ class Reference:
         )
 
     def _fade_from(self, motion: Motion, seconds: float) -> None:
-        """Begin with the offset that leads from the path to this motion."""
+        """Start the offset that leads from the path to this motion."""
         self._stopped_at = self.s
         on_path = self._on_path()
         T = seconds
@@ -165,11 +168,11 @@ class Reference:
             ]
         )
         self._offset = FADE.T @ away if away.any() else None
-        self._faded, self._seconds = 0.0, seconds
+        self._faded, self._fade_time = 0.0, seconds
 
     def _faded_offset(self) -> Array:
-        """(4, n): the offset now and its derivatives."""
-        x, T = self._faded, self._seconds
+        """Return the offset and its first three derivatives (4, n)."""
+        x, T = self._faded, self._fade_time
         powers = np.array(
             [
                 [1.0, x, x**2, x**3, x**4, x**5],

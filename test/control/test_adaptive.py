@@ -13,7 +13,7 @@ from robodyn_ros.control.controller import JointState
 from robodyn_ros.control.laws.adaptive import AdaptiveController
 from robodyn_ros.control.laws.adaptive_parameters import Load
 from robodyn_ros.control.laws.passivity import PassivityController
-from robodyn_ros.control.laws.physical_consistency import PossibleBodies, nearest_load
+from robodyn_ros.control.laws.physical_consistency import ConsistentBodies, nearest_load
 from robodyn_ros.control.limits import TorqueLimits
 from robodyn_ros.dynamics.motion import Motion
 from robodyn_ros.errors import ArgumentError
@@ -308,7 +308,7 @@ def test_nothing_possible_is_nearer_than_the_nearest_body(seed, bounds):
     """(x - nearest)^T Gamma^-1 (y - nearest) <= 0 for every possible y: it is the projection."""
     random = np.random.default_rng(seed)
     unit = pseudo_inertia(rd.robots.kuka_lwr4().inertial_parameters()[20:30]) / 3.0
-    bodies = PossibleBodies(unit, *bounds)
+    bodies = ConsistentBodies(unit, *bounds)
     metric = np.linalg.inv(bodies.gain)
     tried = [random_body(random, unit) for _ in range(1500)]
     inside = [y for y in tried if bounds[0] <= y[0] <= bounds[1]]

@@ -1,15 +1,15 @@
-"""AdaptiveController: tracks a motion and finds out on the way what the arm weighs.
+"""AdaptiveController: tracking with parameters estimated on the way.
 
 e = q_d - q,  qd_r = qd_d + Lambda e,  qdd_r = qdd_d + Lambda ed,  s = qd_r - qd = ed + Lambda e.
-theta holds what is unknown, by name (see `unknowns`), Y_u its columns of the regressor.
+theta: unknown parameters by name (see `adaptive_parameters`), Y_u: their columns of the regressor.
 
 slotine_li    tau = M qdd_r + C*(q, qd) qd_r + g + Kd s         theta' = Gamma Y_u^T s
-              [SlotineLi1987], Y_u(q, qd, qd_r, qdd_r); what is known is one sweep of NE*. By
-              V = 1/2 s^T M s + 1/2 phi^T Gamma^-1 phi,  Vdot = -s^T Kd s,  phi: what theta lacks.
+              [SlotineLi1987], Y_u(q, qd, qd_r, qdd_r); the known part is one sweep of NE*. By
+              V = 1/2 s^T M s + 1/2 phi^T Gamma^-1 phi,  Vdot = -s^T Kd s,  phi: error of theta.
 
 lu_meng       tau = M (qdd_r + lambda s) + C qd + g             theta' = Gamma Y_u^T s
               [LuMeng1993] (95), (94): Y_u(q, qd, qdd*), qdd* = qdd_r + lambda s is (96), by plain
-              Newton-Euler. Vdot = -s^T (lambda M - Mdot / 2) s: lambda has to be large. With a kd
+              Newton-Euler. Vdot = -s^T (lambda M - Mdot / 2) s: lambda must be large. With a kd
               it is (88), (89): Kd s in place of lambda M s.
 
 craig         the same torque, but                              theta' = Gamma Y_u^T M^-1 s
@@ -18,9 +18,9 @@ craig         the same torque, but                              theta' = Gamma Y
               the filtered error ed + Lambda e, which is s. The acceleration is the difference of
               two samples' velocities.
 
-All hats are left out: M, C and g are those of the estimate. Unknown friction is taken at qd_r,
-not at the measured velocity: as friction rises with speed, s^T (f(qd_r) - f(qd)) >= 0 only helps,
-and noise about rest does not shake the arm. Craig's law needs it at qd.
+Hats are left out: M, C and g are those of the estimate. Unknown friction is taken at qd_r, not at
+the measured velocity: as friction rises with speed, s^T (f(qd_r) - f(qd)) >= 0 only helps, and
+velocity noise at rest does not excite the arm. Craig's law needs it at qd.
 """
 
 from __future__ import annotations
@@ -46,20 +46,19 @@ LAWS = ("slotine_li", "lu_meng", "craig")
 
 
 class AdaptiveController(Controller):
-    """Tracks a `Motion` with parameters that it corrects by the tracking error.
+    """Adaptive tracking of a `Motion`: the tracking error corrects unknown parameters.
 
-    kd [N m s/rad or N s/m]: needed by slotine_li, not for craig. rate: Lambda [1/s].
-    unknown: names, see `unknowns`. gain: Gamma, one number, or one per group (payload, links,
-    friction, rotors), in the parameter's unit squared per joule; for first moments it is reach^2
-    times that of the mass, and changes of links count relative to the link as given. load: what
-    is known of a payload. bounds: (low, high) of masses, friction and rotors by name; without
-    them nothing is negative, and no body ever impossible. dead_zone [rad/s or m/s]: s counts for
-    the adaptation by what it exceeds this. friction_width [rad/s or m/s]: that of the smooth step
-    in Coulomb friction. options: those of `Controller`.
+    kd [N m s/rad or N s/m]: required by slotine_li, not allowed for craig. rate: Lambda [1/s].
+    unknown: names, see `adaptive_parameters`. gain: Gamma, one number, or one per group (payload,
+    links, friction, rotors), in the parameter's unit squared per joule; for first moments it is
+    reach^2 times that of the mass, for links it is relative to the link as given. load: what is
+    known of a payload. bounds: (low, high) of masses, friction and rotors by name. Without bounds,
+    no value is negative; all bodies stay physically consistent. dead_zone [rad/s or m/s]: only the
+    part of s beyond it adapts. friction_width [rad/s or m/s]: of the smooth step in Coulomb
+    friction. options: those of `Controller`.
 
-    Friction that is not unknown is left to a `compensation`. The estimate also rests while a
-    limit withholds torque, and while `adapting` is False: what pushes the arm is else learnt as
-    a payload.
+    Known friction is left to a `compensation`. The estimate is frozen while a limit is active, and
+    while `adapting` is False: use that during contact, which looks like a payload otherwise.
     """
 
     _adapted: RobotModel | None
@@ -91,7 +90,7 @@ class AdaptiveController(Controller):
         self.rate = gains_of(model, "rate", rate)
         self._check_feedback(kd)
         self.kd = np.zeros(model.n) if kd is None else gains_of(model, "kd", kd)
-        self._damping = self.rate if kd is None else np.zeros(model.n)  # that of M s [1/s]
+        self._damping = self.rate if kd is None else np.zeros(model.n)  # of M s [1/s]
         self.dead_zone = gains_of(model, "dead_zone", dead_zone, zero=True)
         self.friction_width = float(friction_width)
         self.gain = self._unknowns.gain(gain)  # Gamma, (u, u)
@@ -106,7 +105,7 @@ class AdaptiveController(Controller):
 
     @property
     def model(self) -> RobotModel:
-        """The robot with the parameters as they are estimated now."""
+        """Robot with the present estimate of the parameters."""
         if self._adapted is None:
             self._adapted = self._unknowns.adapted(self._theta)
         return self._adapted
@@ -121,16 +120,16 @@ class AdaptiveController(Controller):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What is unknown, in the order of `gain`."""
+        """Names of the unknown parameters, in the order of `gain`."""
         return self._unknowns.names
 
     @property
     def parameters(self) -> dict[str, float]:
-        """The estimate by name, SI units."""
+        """Estimate by name, SI units."""
         return dict(zip(self.names, self._theta.tolist(), strict=True))
 
     def reset(self, tau: npt.ArrayLike | None = None) -> None:
-        """Begin anew, with the first estimate, at `tau` as any `Controller`."""
+        """Return to the first estimate; start at `tau` (n,) as any `Controller`."""
         super().reset(tau)
         self._forget()
 
@@ -148,7 +147,7 @@ class AdaptiveController(Controller):
         if kd is None and self.law == "lu_meng" and np.ptp(self.rate) > 0.0:
             raise ArgumentError("law 'lu_meng' without kd needs one rate for all joints")
 
-    @np.errstate(over="ignore", invalid="ignore")  # what is not finite in the end is refused
+    @np.errstate(over="ignore", invalid="ignore")  # results that are not finite are rejected
     def _law(self, state: Any, reference: Any, dt: float) -> int:
         n = self._robot.n
         q, qd, q_d, qd_d, qdd_d = numbers = (
@@ -168,10 +167,10 @@ class AdaptiveController(Controller):
         try:
             self._wanted[:] = self._torque_by_law(q, qd, qd_r, qdd_r, ed + self.rate * e, dt)
             good = math.isfinite(float(self._wanted.sum()))
-        except np.linalg.LinAlgError:  # numbers too large for the nearest body
+        except np.linalg.LinAlgError:  # numbers too large for the projection
             pass
         finally:
-            if not good:  # nothing is learnt from it, and the next call starts anew
+            if not good:  # the estimate is kept, and the next call starts anew
                 (self._theta, self._adapted), self._slope = before, None
         if not good:
             return 1
@@ -205,7 +204,7 @@ class AdaptiveController(Controller):
         return known + self._columns(q, qd, qd, qdd, qd) @ self._correction()
 
     def _columns(self, q: Array, qd: Array, qd_a: Array, qdd: Array, velocity: Array) -> Array:
-        """Y_u(q, qd, qd_a, qdd), (n, u); friction is that at `velocity`."""
+        """Return Y_u(q, qd, qd_a, qdd) (n, u), with the friction at `velocity`."""
         Y = None
         if self._unknowns.moves_bodies:
             if qd_a is qd:
@@ -215,11 +214,11 @@ class AdaptiveController(Controller):
         return self._unknowns.columns(Y, velocity, qdd, self.friction_width)
 
     def _correction(self) -> Array:
-        """What the estimate has beyond the model as it was given."""
+        """Return the estimate minus the values of the model as given (u,)."""
         return self._theta - self._unknowns.inside
 
     def _mass_matrix(self, q: Array) -> Array:
-        """M of the estimate, column by column from the regressor: [LuMeng1993] V, steps 1 to 3."""
+        """Return M of the estimate (n, n), from the regressor: [LuMeng1993] V, steps 1 to 3."""
         still, correction = np.zeros_like(q), self._correction()
         weight = self._columns(q, still, still, still, still)
         columns = [
@@ -229,11 +228,11 @@ class AdaptiveController(Controller):
         return mass_matrix(self._robot, q) + np.array(columns).T
 
     def _beyond(self, s: Array) -> Array:
-        """What of s lies beyond the dead zone."""
+        """Return the part of s beyond the dead zone (n,)."""
         return s - np.clip(s, -self.dead_zone, self.dead_zone)
 
     def _adapt(self, pull: Array, dt: float) -> None:
-        """Move the estimate along Gamma `pull` by the trapezoidal rule, and keep it possible."""
+        """Integrate the estimate along Gamma `pull` by the trapezoidal rule, and project it."""
         slope, before = self.gain @ pull, self._slope
         self._slope = slope
         if before is None or not self.adapting or np.any(self.excess):

@@ -1,18 +1,18 @@
-"""Which of a robot's parameters are unknown, by name, and what each of them does to the torque.
+"""Unknown parameters of a robot, by name, and their columns of the regressor.
 
-    payload                 something held by a link: mass and first moments, or all ten parameters
-    payload.mass            the same with its centre known
+    payload                 a load on a link: mass and first moments, or all ten parameters
+    payload.mass            the same with a known centre
     links, LINK             the ten inertial parameters of all links, or of one
     friction, viscous, coulomb, JOINT.viscous, JOINT.coulomb
     rotors, JOINT.rotor_inertia
     all                     links, rotors and friction
 
-The torque is that of the model as it was given, and linear in what is unknown:
+The torque is that of the model as given, and linear in the unknown parameters:
 
     tau = NE*(model) + Y_u (theta - inside)
 
-`inside` is what the model already holds of each parameter. Every part has a set of values that
-can be, and a metric in which a step back to that set is a nearest point: see `physical`.
+`inside` are the values that the model has. Each group of parameters has a set of physically
+consistent values and a metric for the projection to that set: see `physical_consistency`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from ...dynamics.regressor import friction_columns, rotor_columns
 from ...errors import ArgumentError
 from ...model.rigid_body import as_vector, bodies_of, parameters_of, pseudo_inertia
 from ...model.robot import RobotModel
-from .physical_consistency import PossibleBodies, nearest_load
+from .physical_consistency import ConsistentBodies, nearest_load
 
 Array = npt.NDArray[np.float64]
 Bounds = Mapping[str, tuple[float, float]]
@@ -38,19 +38,19 @@ INERTIAL = ("mass", "mcx", "mcy", "mcz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz
 FRICTION = ("viscous", "coulomb")
 OF_JOINTS = (*FRICTION, "rotor_inertia")
 GROUPS = ("payload", "links", "friction", "rotors")
-SMALLEST = 0.05  # [m]: a link that is a point counts as one of this size when it changes
+MIN_LINK_SIZE = 0.05  # [m], for the metric of links with little inertia
 
 
 @dataclass(frozen=True, eq=False)
 class Load:
-    """What is known of a payload: where it is, and how far from there its centre may be.
+    """What is known of a payload: its place, and the largest distance of its centre from there.
 
-    Its inertia about `place` is taken as that of a ball, 2 m reach^2: with it, a centre within
-    `reach` is exactly what is physically possible. inertia: find that too, all ten parameters;
-    `reach` is then only the unit of length. First moments and inertia count from `place`.
+    Its inertia about `place` is taken as that of a ball, 2 m reach^2: then the load is physically
+    consistent exactly if its centre is within `reach`. inertia: estimate all ten parameters;
+    `reach` is then only the unit of length. First moments and inertia refer to `place`.
     """
 
-    link: str = ""  # by default the last one
+    link: str = ""  # by default the last link
     place: Any = (0.0, 0.0, 0.0)  # [m], in the link's frame
     reach: float = 0.1  # [m]
     inertia: bool = False
@@ -63,21 +63,21 @@ class Load:
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """Parameters that are adapted, and held to what is possible, together."""
+    """Parameters that are adapted, and kept consistent, together."""
 
     group: str
     names: tuple[str, ...]
-    inside: Array  # (k,): what the model holds
-    start: Array  # (k,): the first estimate
-    gain: Array  # (k, k): the inverse of its metric
+    inside: Array  # (k,), values of the model
+    start: Array  # (k,), the first estimate
+    gain: Array  # (k, k), inverse of the metric
     nearest: Callable[[Array], Array]
-    basis: Array | None = None  # (10 N, k): what a unit adds to the inertial parameters
-    kind: str = ""  # of a joint's parameters, in this order
+    basis: Array | None = None  # (10 N, k), share of a unit in the inertial parameters
+    kind: str = ""  # of the joint parameters
     joints: list[int] = field(default_factory=list)
 
 
 class Unknowns:
-    """The unknown parameters of a model. theta: (u,), in the order of `names`."""
+    """Unknown parameters of a model. theta: (u,), in the order of `names`."""
 
     def __init__(
         self, model: RobotModel, unknown: str | Iterable[str], load: Load, bounds: Bounds
@@ -108,17 +108,17 @@ class Unknowns:
                 self._basis[:, here], self.moves_bodies = part.basis, True
 
     def gain(self, gains: float | Mapping[str, float]) -> Array:
-        """(u, u): the adaptation gain from one number for all groups, or one each."""
+        """Return the adaptation gain (u, u) from one number for all groups, or one each."""
         matrix = np.zeros((len(self.names), len(self.names)))
         for part, here in zip(self._parts, self._where, strict=True):
             matrix[here, here] = _gain_of(part.group, gains) * part.gain
         return matrix
 
     def columns(self, Y: Array | None, velocity: Array, qdd: Array, width: float) -> Array:
-        """(n, u): what a unit of each parameter adds to the torque.
+        """Return the columns of the regressor (n, u).
 
-        Y: the regressor of the inertial parameters, if some of them are unknown. Friction acts at
-        the velocity, with tanh(velocity / width) for the sign, and rotors at qdd.
+        Y: regressor of the inertial parameters, if some of them are unknown. Friction acts at
+        `velocity`, with tanh(velocity / width) for the sign, rotors act at qdd.
         """
         columns = np.zeros((self.model.n, len(self.names))) if Y is None else Y @ self._basis
         for part, here in zip(self._parts, self._where, strict=True):
@@ -130,14 +130,14 @@ class Unknowns:
         return columns
 
     def nearest(self, theta: Array) -> Array:
-        """(u,): theta, or the nearest values that can be."""
+        """Return the physically consistent values (u,) nearest to theta."""
         out = np.empty_like(theta)
         for part, here in zip(self._parts, self._where, strict=True):
             out[here] = part.nearest(theta[here])
         return out
 
     def adapted(self, theta: Array) -> RobotModel:
-        """The model with these values."""
+        """Return the model with these values."""
         changes: dict[str, Any] = {}
         for part, here in zip(self._parts, self._where, strict=True):
             if part.kind:
@@ -148,8 +148,8 @@ class Unknowns:
         return self.model.replace(**changes) if changes else self.model
 
     def _bodies(self, added: Array) -> dict[str, Array]:
-        """Masses, centres and inertias with these inertial parameters added."""
-        changed = added.reshape(-1, 10).any(axis=1)  # the others stay as they are, to the last bit
+        """Return masses, centres and inertias with these inertial parameters added."""
+        changed = added.reshape(-1, 10).any(axis=1)  # the others stay bit-identical
         now = bodies_of((self.model.inertial_parameters() + added).reshape(-1, 10)[changed])
         bodies = {name: np.array(getattr(self.model, name)) for name in now}
         for name, values in now.items():
@@ -160,7 +160,7 @@ class Unknowns:
         return np.concatenate([np.zeros(0), *(getattr(part, field) for part in self._parts)])
 
     def _parts_of(self, word: str, load: Load) -> list[_Part]:
-        """What a word stands for."""
+        """Return the parts that a name stands for."""
         model, several = self.model, {"all": ("links", "friction", "rotors"), "friction": FRICTION}
         if word in several:
             return [part for each in several[word] for part in self._parts_of(each, load)]
@@ -188,24 +188,24 @@ class Unknowns:
         basis, gain = self._held(load), np.eye(1)
         nearest: Callable[[Array], Array] = partial(np.clip, a_min=low, a_max=high)
         if load.inertia and not centre_known:
-            possible = PossibleBodies(np.diag([load.reach**2] * 3 + [1.0]), low, high)
+            possible = ConsistentBodies(np.diag([load.reach**2] * 3 + [1.0]), low, high)
             gain, nearest = possible.gain, possible.nearest
         elif not centre_known:
             gain = np.diag([1.0] + [load.reach**2] * 3)
             nearest = partial(nearest_load, reach=load.reach, low=low, high=high)
-            basis[:, 0] += basis[:, [4, 7, 9]] @ np.full(3, 2.0 * load.reach**2)  # the ball's
+            basis[:, 0] += basis[:, [4, 7, 9]] @ np.full(3, 2.0 * load.reach**2)  # of the ball
         count = len(gain)
         names = tuple(f"payload.{name}" for name in INERTIAL[:count])
         none = np.zeros(count)
         return _Part("payload", names, none, nearest(none), gain, nearest, basis[:, :count])
 
     def _held(self, load: Load) -> Array:
-        """(10 N, 10): what a unit of each of a load's parameters adds to those of the links."""
+        """Return the share (10 N, 10) of a load's parameters in those of the links."""
         link = load.link or self.model.link_names[-1]
         frame = self.model.frame(link)
         if frame.body < 0:
             raise ArgumentError(f"a payload on '{link}' would not move: it is the base")
-        T = np.eye(4)  # from the place of the load to the body that holds it
+        T = np.eye(4)  # from the place of the load to the body that carries it
         T[:3, :3], T[:3, 3] = frame.rotation, frame.place + frame.rotation @ load.place
         basis = np.zeros((10 * len(self.model.link_names), 10))
         for k, unit in enumerate(np.eye(10)):
@@ -217,10 +217,10 @@ class Unknowns:
         link = self.model.link_names[i]
         inside = self.model.inertial_parameters()[10 * i : 10 * i + 10]
         unit = pseudo_inertia(inside)
-        unit[:3, :3] += unit[3, 3] * SMALLEST**2 * np.eye(3)
+        unit[:3, :3] += unit[3, 3] * MIN_LINK_SIZE**2 * np.eye(3)
         if not unit[3, 3] > 0.0:
             raise ArgumentError(f"link '{link}' has no mass to begin with; give it a guess")
-        possible = PossibleBodies(unit, *self._bounds.get(f"{link}.mass", (0.0, np.inf)))
+        possible = ConsistentBodies(unit, *self._bounds.get(f"{link}.mass", (0.0, np.inf)))
         basis = np.zeros((10 * len(self.model.link_names), 10))
         basis[10 * i : 10 * i + 10] = np.eye(10)
         names = tuple(f"{link}.{name}" for name in INERTIAL)
@@ -233,7 +233,7 @@ class Unknowns:
         known = getattr(self.model, kind)[where]
         low, high = np.array([self._bounds.get(name, (0.0, np.inf)) for name in names]).T
         nearest = partial(np.clip, a_min=low, a_max=high)
-        # The model's friction is in no sweep of Newton-Euler, its rotors are
+        # Newton-Euler includes the rotors, but not the friction
         group, inside = ("rotors", known) if kind == "rotor_inertia" else ("friction", 0.0 * known)
         return _Part(
             group, names, inside, nearest(known), np.eye(len(names)), nearest, None, kind, where

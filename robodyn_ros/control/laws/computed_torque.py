@@ -1,13 +1,13 @@
-"""ComputedTorqueController: n double integrators in place of the arm, [Khalil2019] 9.4.
+"""ComputedTorqueController: tracking by inverse dynamics, [Khalil2019] 9.4.
 
     tau = A(q) w + H(q, qd)                 [9.22]    then  qdd = w  [9.23] if the model is exact
     w = qdd_d + Kd (qd_d - qd) + Kp (q_d - q)         tracking,  [9.24]
     w = Kp (q_d - q) - Kd qd                          position,  [9.29]
     tau = A(q_d) w + H(q_d, qd_d)                     predictive, [9.31], w as for tracking
 
-each by one sweep of Newton-Euler (9.4.2.5). The predictive form keeps noise out of the model; at
-rest, qd_d = qdd_d = 0, its w is that of [9.29]. A of Khalil is M here, H = C qd + g; friction, if
-wanted, comes from a `FrictionFeedForward`.
+each by one sweep of Newton-Euler (9.4.2.5). The predictive form keeps measurement noise out of the
+model; at rest, qd_d = qdd_d = 0, its w is that of [9.29]. A of Khalil is M here, H = C qd + g. For
+friction add a `FrictionFeedForward`.
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ def _computed_torque(block, own, mode, q, qd, q_d, qd_d, qdd_d, tau):
 
 
 class ComputedTorqueController(Controller):
-    """Each joint's error obeys  edd + Kd ed + Kp e = 0  [9.25].
+    """Computed torque: each joint's error obeys  edd + Kd ed + Kp e = 0  [9.25].
 
-    kp [1/s^2], kd [1/s]: one for all joints or one each. mode: 'tracking'; 'position', which reads
-    no more than the reference's q; or 'predictive'. options: those of `Controller`.
+    kp [1/s^2], kd [1/s]: one for all joints or one each. mode: 'tracking'; 'position', which
+    reads only q of the reference; or 'predictive'. options: those of `Controller`.
     """
 
     def __init__(
@@ -87,19 +87,15 @@ class ComputedTorqueController(Controller):
         damping: npt.ArrayLike = 1.0,
         **options: Any,
     ) -> ComputedTorqueController:
-        """Kp = w^2 and Kd = 2 xi w [9.26]. frequency: w [rad/s], damping: xi, 1 is critical."""
+        """Return a controller with Kp = w^2 and Kd = 2 xi w [9.26].
+
+        frequency: w [rad/s]. damping: xi, 1 is critical.
+        """
         w, xi = gains_of(model, "frequency", frequency), gains_of(model, "damping", damping)
         return cls(model, w**2, 2.0 * xi * w, **options)
 
     def _law(self, state: Any, reference: Any, dt: float) -> int:
+        x, r, own = state, reference, self._own
         return _computed_torque(
-            self._packed,
-            self._own,
-            self._mode,
-            state.q,
-            state.qd,
-            reference.q,
-            reference.qd,
-            reference.qdd,
-            self._wanted,
+            self._packed, own, self._mode, x.q, x.qd, r.q, r.qd, r.qdd, self._wanted
         )

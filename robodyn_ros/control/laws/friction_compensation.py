@@ -1,20 +1,20 @@
-"""What joint friction takes, added to any law: predicted from the model, or observed.
+"""Friction compensation for any law: predicted from the model, or observed.
 
-FrictionFeedForward adds the model's friction at the velocity the joint is to have.
+FrictionFeedForward adds the model's friction at the velocity of the reference.
 
-FrictionObserver needs no model of friction, but sensors of joint torque, which sit between the
-drive and the link, as in the LWR. The drive alone then obeys
+FrictionObserver needs no friction model, but torque sensors between drive and link, as the LWR
+has. The drive alone then obeys
 
     B thetadd = tau - tau_J - tau_f
 
-with B the rotor's inertia, tau the motor's torque, tau_J the measured one and tau_f the friction.
-Its momentum B thetad changes by what acts on it, so that, as for a `MomentumObserver`,
+with the rotor inertia B, the motor torque tau, the measured torque tau_J and the friction tau_f.
+As for a `MomentumObserver`, with the momentum B thetad,
 
     mean = tau - tau_J - B (thetad_k - thetad_k-1) / dt
     tau_f += (1 - exp(-L dt)) (mean - tau_f)
 
-follows the friction at the rate L. What touches the arm does not show in it: that acts behind the
-sensor, so friction is made up for while collisions stay visible.
+converges to the friction at the rate L. Contact acts behind the sensor and does not enter: the
+friction is compensated, collisions stay visible.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ from ...model.robot import RobotModel
 from ..controller import Array, gains_of, joint_array, part
 
 VELOCITIES = ("reference", "measured")
-WIDTH = 0.02  # [rad/s or m/s]
+WIDTH = 0.02  # [rad/s or m/s], of the smooth step that replaces the sign of the velocity
 
 # Rows of the observer's own array, n numbers each
 GAIN, ROTOR, ESTIMATE, VELOCITY, BEGUN = (U(k) for k in range(5))
 
 
 class FrictionFeedForward:
-    """A `Compensation`: F_v qd + tanh(qd / width) (F_c + …) of the model, at the velocity of the
-    reference, or as measured, which laws need that follow no joint motion.
+    """A `Compensation` by the model's friction, F_v qd + tanh(qd / width) (F_c + ...).
 
-    The measured one pushes the arm on along any motion: friction that is overrated then feeds it.
-    width [rad/s or m/s]: of the smooth step in place of the sign.
+    velocity: 'reference', or 'measured' for laws that follow no joint motion; then friction that
+    is overestimated accelerates the arm. width [rad/s or m/s]: of the smooth step that replaces
+    the sign.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class FrictionFeedForward:
         np.add(wanted, self._tau, out=wanted)
 
     def reset(self) -> None:
-        """There is nothing to forget."""
+        """Do nothing: there is no estimate."""
 
 
 @kernel("int64(float64[:, ::1], float64[::1], float64[::1], float64[::1], float64, float64[::1])")
@@ -99,11 +99,11 @@ def _observe_friction(own, thetad, tau_joint, given, dt, wanted):
 
 
 class FrictionObserver:
-    """A `Compensation`: the friction of the drives as observed at the rate `gain` [1/s].
+    """A `Compensation` by the friction of the drives, observed at the rate `gain` [1/s].
 
-    state.tau must be the joint torques measured behind the drives, and not the motors' own.
-    state.motor_qd are the motors' velocities, reflected to the joints; without them state.qd will
-    do, but only if the joints are stiff. Every joint needs a rotor inertia.
+    state.tau: joint torques measured behind the drives, not motor torques. state.motor_qd: motor
+    velocities, reflected to the joints; for stiff joints state.qd is enough. Every joint needs a
+    rotor inertia.
     """
 
     def __init__(self, model: RobotModel, gain: npt.ArrayLike) -> None:
@@ -115,11 +115,11 @@ class FrictionObserver:
 
     @property
     def estimate(self) -> Array:
-        """(n,): the friction torque [N m or N] as it stands; a copy."""
+        """Estimated friction torque (n,) [N m or N]; a copy."""
         return self._own[int(ESTIMATE)].copy()
 
     def add(self, state: Any, reference: Any, given: Array, wanted: Array, dt: float) -> None:
-        """Take in a sample and add what friction takes to `wanted`."""
+        """Update the estimate from a sample and add it to `wanted`."""
         name = "qd" if getattr(state, "motor_qd", None) is None else "motor_qd"
         thetad, tau = part(state, "state", name), part(state, "state", "tau")
         try:
@@ -134,5 +134,5 @@ class FrictionObserver:
             _observe_friction(self._own, thetad, tau, given, dt, wanted)
 
     def reset(self) -> None:
-        """Forget the friction and the last sample."""
+        """Forget the estimate and the last sample."""
         self._own[int(ESTIMATE) :] = 0.0

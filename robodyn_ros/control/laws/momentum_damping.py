@@ -114,15 +114,9 @@ class MomentumDampingController(Controller):
         return self._limiter.tau
 
     def _law(self, state: Any, reference: Any, dt: float) -> int:
+        x, push, own = state, reference, self._own
         return _damp_momentum(
-            self._packed,
-            self._own,
-            self.damping,
-            state.q,
-            state.qd,
-            reference.r,
-            reference.qd,
-            self._wanted,
+            self._packed, own, self.damping, x.q, x.qd, push.r, push.qd, self._wanted
         )
 
     def _checked_reference(self, reference: Any) -> Push:

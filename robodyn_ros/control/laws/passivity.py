@@ -4,7 +4,7 @@
     e = q_d - q,   qd_r = qd_d + Lambda e,   qdd_r = qdd_d + Lambda ed
 
 With s = qd_r - qd = ed + Lambda e and an exact model the arm obeys  M sdot + C* s = -Kp e - Kd ed.
-Nothing is cancelled, so nothing can be cancelled wrongly: it is stable because of
+The law does not cancel the dynamics of the arm; it is stable by
 
     V = 1/2 s^T M s + 1/2 e^T (Kp + Lambda Kd) e
 
@@ -13,7 +13,7 @@ being diagonal, the products of e with ed cancel:
 
     Vdot = -ed^T Kd ed - e^T Lambda Kp e  <= 0
 
-With Kp = Lambda Kd, the default, the feedback is Kd s, as Slotine and Li have it.
+With Kp = Lambda Kd, the default, the feedback is Kd s, as in [SlotineLi1987].
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _passivity(block, own, q, qd, q_d, qd_d, qdd_d, tau):
 
 
 class PassivityController(Controller):
-    """Tracks a `Motion` without cancelling the arm's own dynamics.
+    """Passivity-based tracking of a `Motion`.
 
     kd [N m s/rad or N s/m], rate: Lambda [1/s], kp [N m/rad or N/m], by default rate * kd; one for
     all joints or one each. options: those of `Controller`.
@@ -84,15 +84,17 @@ class PassivityController(Controller):
         q: npt.ArrayLike | None = None,
         **options: Any,
     ) -> PassivityController:
-        """Critically damped at the posture q, by default 0, as far as joints do not couple there:
-        Lambda = w and Kd = w M_jj make  M_jj (edd + 2 w ed + w^2 e) = 0. frequency: w [rad/s].
+        """Return a controller that is critically damped at the posture q (n,), by default 0.
+
+        frequency: w [rad/s]. Lambda = w and Kd = w M_jj make  M_jj (edd + 2 w ed + w^2 e) = 0,
+        apart from the coupling of the joints.
         """
         w = gains_of(model, "frequency", frequency)
         inertia = np.diag(mass_matrix(model, np.zeros(model.n) if q is None else q))
         return cls(model, w * inertia, w, **options)
 
     def lyapunov(self, state: Any, reference: Any) -> float:
-        """V [J]: never rises along the closed loop if the model is exact and no limit is met."""
+        """Return V [J], which never rises if the model is exact and no limit is reached."""
         state, reference = self._checked(state, reference)
         e, ed = reference.q - state.q, reference.qd - state.qd
         s = ed + self.rate * e
@@ -100,13 +102,5 @@ class PassivityController(Controller):
         return float(0.5 * s @ Ms + 0.5 * e @ ((self.kp + self.rate * self.kd) * e))
 
     def _law(self, state: Any, reference: Any, dt: float) -> int:
-        return _passivity(
-            self._packed,
-            self._own,
-            state.q,
-            state.qd,
-            reference.q,
-            reference.qd,
-            reference.qdd,
-            self._wanted,
-        )
+        x, r = state, reference
+        return _passivity(self._packed, self._own, x.q, x.qd, r.q, r.qd, r.qdd, self._wanted)

@@ -1,10 +1,10 @@
-"""PdGravityController: proportional and derivative action, with gravity carried.
+"""PdGravityController: proportional and derivative action with gravity compensation.
 
     tau = Kp e + Kd (qd_d - qd) + g(q)      [Khalil2019] (9.12), where q_d is at rest
 
 For a reference at rest it is stable by  V = 1/2 qd^T M qd + 1/2 e^T Kp e  (9.11), as
-Vdot = -qd^T Kd qd  (9.16), and e = 0 is the only place to come to rest. With g(q_d) in the place
-of g(q) that still holds if Kp exceeds the norm of dg/dq.
+Vdot = -qd^T Kd qd  (9.16), and e = 0 is the only equilibrium. With g(q_d) instead of g(q) that
+holds if Kp exceeds the norm of dg/dq.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ def _pd_gravity(block, own, at_desired, q, qd, q_d, qd_d, tau):
 
 
 class PdGravityController(Controller):
-    """A spring and a damper at each joint, with the arm's weight carried.
+    """A spring and a damper at each joint, with gravity compensation.
 
     kp [N m/rad or N/m], kd [N m s/rad or N s/m]: one for all joints or one each. gravity_at: the
-    posture whose weight is carried, 'measured' or 'desired'. Gains of 0 are allowed: kp = 0 lets
-    the arm float. options: those of `Controller`.
+    posture at which gravity is computed, 'measured' or 'desired'. Gains may be 0: with kp = 0 the
+    arm floats. options: those of `Controller`.
     """
 
     def __init__(
@@ -72,19 +72,11 @@ class PdGravityController(Controller):
         self._at_desired = gravity_at == "desired"
 
     def lyapunov(self, state: Any, reference: Any) -> float:
-        """V [J] of (9.11): never rises while the reference rests."""
+        """Return V [J] of (9.11), which never rises while the reference rests."""
         state, reference = self._checked(state, reference)
         e = reference.q - state.q
         return float(kinetic_energy(self.model, state.q, state.qd) + 0.5 * e @ (self.kp * e))
 
     def _law(self, state: Any, reference: Any, dt: float) -> int:
-        return _pd_gravity(
-            self._packed,
-            self._own,
-            self._at_desired,
-            state.q,
-            state.qd,
-            reference.q,
-            reference.qd,
-            self._wanted,
-        )
+        x, r, own = state, reference, self._own
+        return _pd_gravity(self._packed, own, self._at_desired, x.q, x.qd, r.q, r.qd, self._wanted)

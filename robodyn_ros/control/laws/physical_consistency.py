@@ -1,14 +1,14 @@
-"""The nearest body that can exist: where an adaptation steps back to when it has gone too far.
+"""Projection of inertial parameters to the nearest physically consistent body.
 
-A body is possible if its pseudo-inertia P (see `inertial`) is not negative: a convex set. Seen
-from the nearest point of a convex set, nothing in it has come farther away. So a step back to it,
-in the metric of the adaptation gains, never raises the Lyapunov function. The metric is chosen so
-that this nearest point is easy to find: with a body P0 = L L^T as the unit of all changes,
+A body is consistent if its pseudo-inertia P (see `model.rigid_body`) is positive semidefinite: a
+convex set. A projection to a convex set moves no farther from any point of it. So a projection in
+the metric of the adaptation gains never raises the Lyapunov function. With a body P0 = L L^T as
+the unit of all changes, the metric
 
     |dtheta|^2 = |L^-1 dP L^-T|^2      (Frobenius)
 
-it is found by lifting eigenvalues. [Lee2018] measures parameters of adaptive control so, for P0
-the estimate itself.
+makes the projection simple: raise the eigenvalues. [Lee2018] uses this metric for adaptive
+control, with the estimate itself as P0.
 """
 
 from __future__ import annotations
@@ -20,24 +20,27 @@ from ...model.rigid_body import parameters_of, pseudo_inertia
 
 Array = npt.NDArray[np.float64]
 
-LEAST = 1e-9  # of the unit body: what is left of an estimate that would vanish
-HALVINGS = 60
+MIN_EIGENVALUE = 1e-9  # of a whitened pseudo-inertia; 1 is that of the unit body
+BISECTIONS = 60  # of the search for a body of a given mass
 
 
-class PossibleBodies:
-    """All bodies with a mass [kg] from low to high, in the metric of the unit body P0, (4, 4)."""
+class ConsistentBodies:
+    """Consistent bodies with a mass [kg] from low to high, in the metric of a unit body P0 (4, 4).
+
+    gain: (10, 10), the inverse of the metric.
+    """
 
     def __init__(self, unit: Array, low: float = 0.0, high: float = np.inf) -> None:
-        self.low, self.high = low, max(high, 2.0 * LEAST * float(unit[3, 3]))
+        self.low, self.high = low, max(high, 2.0 * MIN_EIGENVALUE * float(unit[3, 3]))
         self._L = np.linalg.cholesky(unit)
         self._whiten = np.linalg.inv(self._L)
         units = np.array([self._whitened(e).ravel() for e in np.eye(10)])
         self.gain = np.asarray(np.linalg.inv(units @ units.T), dtype=np.float64)
 
     def nearest(self, parameters: Array) -> Array:
-        """(10,): the parameters themselves if they are possible, else those nearest to them."""
+        """Return the consistent parameters (10,) nearest to `parameters` (10,)."""
         X = self._whitened(parameters)
-        inside = self._lifted(X)
+        inside = self._consistent(X)
         mass = self._mass(inside)
         if self.low <= mass <= self.high:
             return parameters if inside is X else self._parameters(inside)
@@ -53,34 +56,34 @@ class PossibleBodies:
     def _mass(self, X: Array) -> float:
         return float(self._L[3] @ X @ self._L[3])
 
-    def _lifted(self, X: Array) -> Array:
+    def _consistent(self, X: Array) -> Array:
         values, vectors = np.linalg.eigh(X)
-        if values[0] >= LEAST:
+        if values[0] >= MIN_EIGENVALUE:
             return X
-        return (vectors * np.maximum(values, LEAST)) @ vectors.T
+        return (vectors * np.maximum(values, MIN_EIGENVALUE)) @ vectors.T
 
     def _with_mass(self, X: Array, mass: float, step: float) -> Array:
-        """The nearest X with this mass: along the gradient of the mass, lifted, by bisection."""
+        """Return the nearest X with this mass: along the gradient of the mass, by bisection."""
         a = self._L[3]
         gradient = np.outer(a, a) / (a @ a) ** 2
         near, far = 0.0, step
-        while (self._mass(self._lifted(X + far * gradient)) - mass) * step < 0.0:
+        while (self._mass(self._consistent(X + far * gradient)) - mass) * step < 0.0:
             near, far = far, 2.0 * far
-        for _ in range(HALVINGS):
+        for _ in range(BISECTIONS):
             middle = 0.5 * (near + far)
-            reached = (self._mass(self._lifted(X + middle * gradient)) - mass) * step >= 0.0
+            reached = (self._mass(self._consistent(X + middle * gradient)) - mass) * step >= 0.0
             near, far = (near, middle) if reached else (middle, far)
-        return self._lifted(X + far * gradient)
+        return self._consistent(X + far * gradient)
 
 
 def nearest_load(parameters: Array, reach: float, low: float, high: float) -> Array:
-    """(4,): the nearest [m, mc] of a load whose centre is within `reach` [m] and whose mass [kg]
-    is within its bounds, in the metric  dm^2 + |dmc|^2 / reach^2.
+    """Return the nearest [m, mc] (4,) of a load whose centre is within `reach` [m] and whose mass
+    [kg] is within its bounds, in the metric  dm^2 + |dmc|^2 / reach^2.
     """
     mass, moment = float(parameters[0]), parameters[1:]
     size = float(np.linalg.norm(moment))
     if size > reach * mass:
-        mass = 0.5 * (mass + size / reach)  # the nearest point of the cone
+        mass = 0.5 * (mass + size / reach)  # projected to the cone
     mass = min(max(mass, low), high)
     if size > reach * mass:
         moment = moment * (reach * mass / size)

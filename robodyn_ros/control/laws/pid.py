@@ -1,10 +1,10 @@
-"""PidController: each joint by itself, [Khalil2019] 9.3.1.
+"""PidController: PID control of each joint, [Khalil2019] 9.3.1.
 
     tau = Kp (q_d - q) + Kd (qd_d - qd) + Ki integral of (q_d - q)      [9.5]
 
 For a joint  a qdd + F_v qd = tau  [9.6] the gains of [9.10] make all three poles  -w  [9.9], the
-fastest answer to a disturbance without overshoot. The integral stands still as long as it would
-only ask for more of a torque that is being held back.
+fastest response to a disturbance without overshoot. Anti-windup: the integral stops while it would
+only raise a torque that is limited already.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ...model.robot import RobotModel
 from ..controller import Array, Controller, gains_of
 
 # Rows of the law's own array, n numbers each
-KP, KD, KI, INTEGRAL, GROWN = U(0), U(1), U(2), U(3), U(4)
+KP, KD, KI, INTEGRAL, NEW_INTEGRAL = U(0), U(1), U(2), U(3), U(4)
 
 
 @kernel(
@@ -38,19 +38,19 @@ def _pid(own, q, qd, q_d, qd_d, excess, dt, tau):
     bad = 0.0
     for k in range(n):
         e = q_d[k] - q[k]
-        own[GROWN, k] = own[INTEGRAL, k]
+        own[NEW_INTEGRAL, k] = own[INTEGRAL, k]
         if not excess[k] * e > 0.0:
-            own[GROWN, k] += own[KI, k] * e * dt
-        tau[k] = own[KP, k] * e + own[KD, k] * (qd_d[k] - qd[k]) + own[GROWN, k]
+            own[NEW_INTEGRAL, k] += own[KI, k] * e * dt
+        tau[k] = own[KP, k] * e + own[KD, k] * (qd_d[k] - qd[k]) + own[NEW_INTEGRAL, k]
         bad += 0.0 * tau[k]
     if bad != 0.0:
         return 1
-    own[INTEGRAL] = own[GROWN]
+    own[INTEGRAL] = own[NEW_INTEGRAL]
     return 0
 
 
 class PidController(Controller):
-    """Follows the position and velocity of a `Motion` without a model of the arm.
+    """PID tracking of the position and velocity of a `Motion`, without a model of the arm.
 
     kp [N m/rad or N/m], kd [N m s/rad or N s/m], ki [N m/(rad s) or N/(m s)]: one for all joints
     or one each; ki may be 0. options: those of `Controller`.
@@ -79,7 +79,7 @@ class PidController(Controller):
         viscous: npt.ArrayLike | None = None,
         **options: Any,
     ) -> PidController:
-        """Kp = 3 a w^2, Kd + F_v = 3 a w, Ki = a w^3 [9.10].
+        """Return a controller with Kp = 3 a w^2, Kd + F_v = 3 a w, Ki = a w^3 [9.10].
 
         frequency: w [rad/s], at most half of the lowest structural resonance. inertia: a, by
         default the `largest_inertia` of each joint; viscous: F_v, by default the model's.
@@ -98,32 +98,24 @@ class PidController(Controller):
 
     @property
     def integral(self) -> Array:
-        """The integral's share of the torque [N m or N]; a copy."""
+        """Integral part of the torque (n,) [N m or N]; a copy."""
         return self._own[int(INTEGRAL)].copy()
 
     def reset(self, tau: npt.ArrayLike | None = None) -> None:
-        """Forget the integral and the last torque. With `tau`, joints with a ki go on from there:
-        the first torque is `tau`, and the arm does not sag.
+        """Reset the integral and the rate limit. With `tau` (n,), the first torque of joints with
+        a ki is `tau`, so that the arm does not sag.
         """
         super().reset(tau)
         self._own[int(INTEGRAL)] = 0.0
 
     def _taken_up(self, missing: Array) -> Array:
-        share = np.where(self.ki > 0.0, missing, 0.0)  # without ki it would stay for ever
+        share = np.where(self.ki > 0.0, missing, 0.0)  # without ki it would never decay
         self._own[int(INTEGRAL)] += share
         return share
 
     def _law(self, state: Any, reference: Any, dt: float) -> int:
-        return _pid(
-            self._own,
-            state.q,
-            state.qd,
-            reference.q,
-            reference.qd,
-            self.excess,
-            dt,
-            self._wanted,
-        )
+        x, r = state, reference
+        return _pid(self._own, x.q, x.qd, r.q, r.qd, self.excess, dt, self._wanted)
 
 
 def largest_inertia(model: RobotModel) -> Array:

@@ -1,16 +1,14 @@
-"""The kernels of the laws in the task space: pose error, damped inverse, and the two laws.
+"""Kernels of the task-space laws: pose error, damped inverse, and the two laws.
 
-They stand in one file because the compiler's cache looks at no other when it asks for changes.
+They stand in one file because the compiler's cache checks only this file for changes.
 
-The error e (6): the way to the wanted place, then the axis times the angle of the turn R_d R^T to
-the wanted axes; both in the base's axes, and defined up to half a turn.
-
-How far a posture is from a singular one is told by
+The error e (6,): position error, then axis times angle of the rotation R_d R^T; both in the axes
+of the base, for angles up to pi. The distance from a singular posture is
 
     dexterity = 1 / sqrt(trace((J J^T)^-1)),
 
-which is a little less than J's smallest singular value. Below a least one, d0, the inverse is
-damped: (J J^T + (d0^2 - dexterity^2) 1)^-1. It is continuous, and J^+ never exceeds 1 / d0.
+a little less than the smallest singular value of J. Below a minimum d0, the inverse is damped:
+(J J^T + (d0^2 - dexterity^2) 1)^-1. It is continuous, and J^+ never exceeds 1 / d0.
 """
 
 import math
@@ -23,17 +21,17 @@ from ...dynamics.newton_euler import _gravity, _newton_euler
 from ...dynamics.vector import matmul
 from ...model.packed_model import U
 
-NOT_A_TURN = 1e-3  # how far from 1 the quaternion of a turn may be
+ROTATION_TOLERANCE = 1e-3  # deviation of a quaternion's squared norm from 1
 
 # Rows of 6 numbers; from L on a 6 x 6 matrix
-KP, KD, KI, INTEGRAL, GROWN, E, ED, X, L = (U(k) for k in range(9))
+KP, KD, KI, INTEGRAL, NEW_INTEGRAL, E, ED, X, L = (U(k) for k in range(9))
 # Rows of n numbers
 DAMPING, STIFFNESS, POSTURE, QDD = (U(k) for k in range(4))
 
 
 @inline
 def _quaternion(R):
-    """w, x, y, z of a rotation. It divides by the largest of them; w may come out negative."""
+    """Return w, x, y, z of a rotation, divided by the largest of them; w may be negative."""
     trace = R[0] + R[4] + R[8]
     if trace > 0.0:
         w = 0.5 * math.sqrt(1.0 + trace)
@@ -54,10 +52,10 @@ def _quaternion(R):
 
 @inline
 def _rotation_vector(R):
-    """Axis times angle [rad], 0 to pi, of a rotation; NaN if R is none."""
+    """Return axis times angle [rad], 0 to pi, of a rotation; NaN if R is not one."""
     w, x, y, z = _quaternion(R)
     sine = math.sqrt(x * x + y * y + z * z)
-    if not abs(w * w + sine * sine - 1.0) < NOT_A_TURN:
+    if not abs(w * w + sine * sine - 1.0) < ROTATION_TOLERANCE:
         return np.nan, np.nan, np.nan
     angle = 2.0 * math.atan2(sine, abs(w))
     f = math.copysign(angle / sine if sine > 0.0 else 2.0, w)
@@ -65,7 +63,7 @@ def _rotation_vector(R):
 
 
 @inline
-def _turn(T):
+def _rotation(T):
     return T[0, 0], T[0, 1], T[0, 2], T[1, 0], T[1, 1], T[1, 2], T[2, 0], T[2, 1], T[2, 2]
 
 
@@ -79,13 +77,13 @@ def _transposed(R):
     " float64[::1], float64[:, ::1], float64[::1])"
 )
 def _pose_error(block, six, J, pose, q, qd, T, V):
-    """Fill the Jacobian and the rows E, the pose's error, and ED, the velocity's."""
+    """Fill the Jacobian, the pose error E and the velocity error ED."""
     n = U(q.size)
     if qd.size != n or J.size != U(6) * n or T.shape != (4, 4) or V.size != 6:
         return 1
     if _pose(block, q, pose.reshape(16)) != 0 or _jacobian(block, q, J) != 0:
         return 1
-    turn = _rotation_vector(matmul(_turn(T), _transposed(_turn(pose))))
+    turn = _rotation_vector(matmul(_rotation(T), _transposed(_rotation(pose))))
     for i in range(3):
         six[E, i] = T[i, 3] - pose[i, 3]
         six[E, 3 + i] = turn[i]
@@ -101,7 +99,7 @@ def _pose_error(block, six, J, pose, q, qd, T, V):
 
 @inline
 def _gram(J, n, m, damping, S):
-    """S = J J^T + damping 1, of the first m rows of J; the lower triangle."""
+    """Fill the lower triangle of S = J J^T + damping 1 for the first m rows of J."""
     for i in range(m):
         for j in range(i + 1):
             S[i, j] = damping if i == j else 0.0
@@ -111,7 +109,7 @@ def _gram(J, n, m, damping, S):
 
 @inline
 def _factor(S, m):
-    """S = L L^T in place; False if S is not positive definite."""
+    """Factor S = L L^T in place; return False if S is not positive definite."""
     for j in range(m):
         d = S[j, j]
         for k in range(j):
@@ -128,7 +126,7 @@ def _factor(S, m):
 
 @inline
 def _forward(S, x, m):
-    """L x = b, in place of b."""
+    """Solve L x = b in place of b."""
     for i in range(m):
         for k in range(i):
             x[i] -= S[i, k] * x[k]
@@ -137,7 +135,7 @@ def _forward(S, x, m):
 
 @inline
 def _backward(S, x, m):
-    """L^T x = b, in place of b."""
+    """Solve L^T x = b in place of b."""
     for i in range(m - 1, -1, -1):
         for k in range(i + 1, m):
             x[i] -= S[k, i] * x[k]
@@ -146,7 +144,7 @@ def _backward(S, x, m):
 
 @inline
 def _dexterity(S, x, m):
-    """1 / sqrt(trace((L L^T)^-1)): the sum of the squares of L^-1's columns."""
+    """Return 1 / sqrt(trace((L L^T)^-1)), from the squared columns of L^-1."""
     trace = 0.0
     for j in range(m):
         for i in range(m):
@@ -203,15 +201,15 @@ def task_pid(block, six, J, pose, m, gravity, q, qd, T, V, excess, dt, tau):
     if gravity and _gravity(block, q, tau) != 0:
         return 1
     for i in range(U(m)):
-        # Held back in this direction: what was asked for in vain, seen from the hand
-        vain = 0.0
+        # Torque cut off by the limits, in this direction of the hand
+        cut = 0.0
         for k in range(n):
-            vain += J[i * n + k] * excess[k]
+            cut += J[i * n + k] * excess[k]
         e = six[E, i]
-        six[GROWN, i] = six[INTEGRAL, i]
-        if not vain * e > 0.0:
-            six[GROWN, i] += six[KI, i] * e * dt
-        f = six[KP, i] * e + six[KD, i] * six[ED, i] + six[GROWN, i]
+        six[NEW_INTEGRAL, i] = six[INTEGRAL, i]
+        if not cut * e > 0.0:
+            six[NEW_INTEGRAL, i] += six[KI, i] * e * dt
+        f = six[KP, i] * e + six[KD, i] * six[ED, i] + six[NEW_INTEGRAL, i]
         for k in range(n):
             tau[k] += J[i * n + k] * f
     bad = 0.0
@@ -219,5 +217,5 @@ def task_pid(block, six, J, pose, m, gravity, q, qd, T, V, excess, dt, tau):
         bad += 0.0 * tau[k]
     if bad != 0.0:
         return 1
-    six[INTEGRAL] = six[GROWN]
+    six[INTEGRAL] = six[NEW_INTEGRAL]
     return 0

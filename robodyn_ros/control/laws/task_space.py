@@ -1,4 +1,4 @@
-"""Laws that follow a pose of a link's point: [Khalil2019] 9.4.3 and 9.3.3.
+"""Task-space laws: tracking the pose of a point of a link, [Khalil2019] 9.4.3 and 9.3.3.
 
 TaskSpaceController, resolved acceleration:
 
@@ -6,15 +6,15 @@ TaskSpaceController, resolved acceleration:
     w = A_d + Kd (V_d - V) + Kp e                                             [9.35]
 
 so that  edd + Kd ed + Kp e = 0  [9.36]. J^+ is J^T (J J^T)^-1, and a = -D qd + D^2/4 (posture - q)
-damps the motion that the hand does not see. While the hand rests, that decays as exp(-D t).
+damps the null-space motion, which decays as exp(-D t) while the hand rests.
 
-TaskSpacePid, without a model but for J:
+TaskSpacePid, whose only model is J:
 
     tau = J^T (Kp e + Kd (V_d - V) + Ki integral of e)                        [9.17]
 
-The error e and the damping of J^+ near singular postures, where it would ask for endless
-accelerations, are those of `task_kernels`. The damping gives up the directions in which the hand
-cannot be moved anyway; `near_singular` then says so.
+For the error e and the damping of J^+ near singular postures, where it would be unbounded, see
+`task_kernels`. The damping gives up the directions in which the hand cannot be moved;
+`near_singular` tells so.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ from .task_kernels import (
     KD,
     KI,
     KP,
-    NOT_A_TURN,
     POSTURE,
+    ROTATION_TOLERANCE,
     STIFFNESS,
     E,
     L,
@@ -46,11 +46,11 @@ from .task_kernels import (
 )
 
 ORIGIN = (0.0, 0.0, 0.0)
-DEXTERITY_MIN = 0.05  # half of what a light-weight arm has in a posture taken at random
+DEXTERITY_MIN = 0.05  # half of that of a light-weight arm in a random posture
 
 
 class PoseMotion(NamedTuple):
-    """Where a link's point is to be at one instant. Anything with these names will do as well."""
+    """Reference pose of a point of a link; laws take any object with these names."""
 
     T: Array  # (4, 4), the pose in the base frame
     V: Array  # (6,), linear [m/s] then angular velocity [rad/s], base's axes
@@ -58,12 +58,12 @@ class PoseMotion(NamedTuple):
 
     @classmethod
     def at_rest(cls, T: npt.ArrayLike) -> PoseMotion:
-        """Stay here."""
+        """Return the reference that stays at the pose T (4, 4)."""
         return cls(np.array(T, dtype=np.float64), np.zeros(6), np.zeros(6))
 
 
 class _PoseController(Controller):
-    """A law that follows the pose of a link's point, or only its place."""
+    """Base of the laws that follow the pose of a point of a link, or only its position."""
 
     def __init__(
         self,
@@ -88,17 +88,17 @@ class _PoseController(Controller):
 
     @property
     def error(self) -> Array:
-        """(6,): the error that the last torque was for, [m] and [rad]; a copy."""
+        """Pose error (6,) of the last call, [m] then [rad]; a copy."""
         return self._six[int(E)].copy()
 
     def _check_reach(self) -> None:
-        """Whether there are postures in which the joints move the point in every direction."""
+        """Reject a point that the joints cannot move in every direction."""
         model = self.model
         model.frame(self.link)
         q = np.random.default_rng(0).uniform(-1.0, 1.0, model.n)
         rank = np.linalg.matrix_rank(jacobian(model, q, self.link, self.point)[: self._rows])
         if rank < self._rows:
-            remedy = "; orientation=False follows its place alone" if self.orientation else ""
+            remedy = "; orientation=False follows its position alone" if self.orientation else ""
             raise ArgumentError(
                 f"robot '{model.name}' moves link '{self.link}' in only {rank} of the "
                 f"{self._rows} directions that this law needs{remedy}"
@@ -110,12 +110,12 @@ class _PoseController(Controller):
 
 
 class TaskSpaceController(_PoseController):
-    """Computed torque in the task space, for arms with any number of joints to spare.
+    """Computed torque in the task space, also for redundant arms.
 
-    Follows a `PoseMotion` of a point [m] of a link, or only its place with orientation=False.
-    kp [1/s^2], kd [1/s]: one number, or six: linear, then angular. null_damping: D [1/s], one for
-    all joints or one each, for motion that the hand does not see; it is drawn towards `posture`
-    if one is given. options: those of `Controller`.
+    Follows a `PoseMotion` of a point [m] of a link, or only its position with orientation=False.
+    kp [1/s^2], kd [1/s]: one number, or six: linear, then angular. null_damping: D [1/s], of the
+    null-space motion, one for all joints or one each. posture: attracts the null-space motion, if
+    given. options: those of `Controller`.
     """
 
     def __init__(
@@ -145,12 +145,12 @@ class TaskSpaceController(_PoseController):
 
     @property
     def dexterity(self) -> float:
-        """How far the posture of the last call was from a singular one."""
+        """Distance of the last posture from a singular one, see `task_kernels`."""
         return float(self._dexterity[0])
 
     @property
     def near_singular(self) -> bool:
-        """Whether the last torque had to give up part of the motion asked for."""
+        """Whether the last torque gave up part of the reference, near a singular posture."""
         return bool(self._dexterity[0] < self._dexterity[1])
 
     def _law(self, state: Any, reference: Any, dt: float) -> int:
@@ -172,11 +172,11 @@ class TaskSpaceController(_PoseController):
 
 
 class TaskSpacePid(_PoseController):
-    """PID on the pose of a link's point, with no more of a model than J and, if asked, gravity.
+    """PID on the pose of a point of a link; its model is J and, on request, gravity.
 
     kp [N/m, N m/rad], kd [N s/m, N m s/rad], ki [N/(m s), N m/(rad s)]: one number, or six:
-    linear, then angular; ki may be 0. Motion that the hand does not see is left to itself: in an
-    arm with joints to spare, friction has to damp it. options: those of `Controller`.
+    linear, then angular; ki may be 0. The null-space motion of a redundant arm is not controlled:
+    friction must damp it. options: those of `Controller`.
     """
 
     def __init__(
@@ -197,12 +197,12 @@ class TaskSpacePid(_PoseController):
 
     @property
     def integral(self) -> Array:
-        """(6,): the integral's share of the force [N] and torque [N m]; a copy."""
+        """Integral part (6,) of the force [N] and torque [N m]; a copy."""
         return self._six[int(INTEGRAL)].copy()
 
     def reset(self, tau: npt.ArrayLike | None = None) -> None:
-        """Forget the integral and the last torque. With `tau`, the first torque comes as near to
-        it as a force at the hand can bring it, in the directions that have a ki.
+        """Reset the integral and the rate limit. With `tau` (n,), the first torque is as close to
+        it as a force at the hand, in the directions with a ki, can bring it.
         """
         super().reset(tau)
         self._six[int(INTEGRAL)] = 0.0
@@ -210,7 +210,7 @@ class TaskSpacePid(_PoseController):
     def _taken_up(self, missing: Array) -> Array:
         rows = np.flatnonzero(self._six[int(KI), : self._rows] > 0.0)
         J = self._J.reshape(6, -1)[rows]
-        # Directions that are nearly singular would ask for endless forces
+        # In nearly singular directions the force would be unbounded
         force = np.linalg.pinv(J.T, rcond=DEXTERITY_MIN) @ missing
         self._six[int(INTEGRAL), rows] += force
         return np.asarray(J.T @ force)
@@ -234,7 +234,7 @@ class TaskSpacePid(_PoseController):
 
 
 def _task_gains(name: str, value: npt.ArrayLike) -> Array:
-    """(6,): gains from one number or six; only ki may be 0."""
+    """Return gains (6,) from one number or six; only ki may be 0."""
     try:
         gains = np.array(np.broadcast_to(np.asarray(value, dtype=np.float64), (6,)))
     except (TypeError, ValueError):
@@ -252,7 +252,7 @@ def _pose_of(T: Any) -> Array:
     if pose.shape != (4, 4) or not np.isfinite(pose).all():
         raise ArgumentError(f"reference.T must be 4 x 4 finite numbers, got {T!r}")
     R = pose[:3, :3]
-    if not (np.allclose(R @ R.T, np.eye(3), atol=NOT_A_TURN) and np.linalg.det(R) > 0.0):
+    if not (np.allclose(R @ R.T, np.eye(3), atol=ROTATION_TOLERANCE) and np.linalg.det(R) > 0.0):
         raise ArgumentError(f"reference.T must be a pose; its upper left is no rotation:\n{pose}")
     return pose
 
