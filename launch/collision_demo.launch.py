@@ -1,9 +1,9 @@
-"""The collision demo: a simulated arm with its controller and its detector, pushed by a script.
+"""The collision demo: a simulated arm with controller, detector, demo motion and scripted pushes.
 
     ros2 launch robodyn_ros collision_demo.launch.py plant:=mujoco rviz:=true
 
-An argument that is given wins over the parameter file; one that is empty leaves it to the file.
-Like `robodyn demo` it stays on this machine, unless the environment says how far ROS is to reach.
+Arguments win over the parameter file; an empty argument leaves the value to the file. Like
+`robodyn demo`, ROS is restricted to this machine unless the environment sets its range.
 """
 
 import os
@@ -30,30 +30,32 @@ NODES = ("simulator_node", "controller_node", "dynamics_node", "demo_node")
 RANGE = "ROS_AUTOMATIC_DISCOVERY_RANGE"
 PROFILES = ("FASTRTPS_DEFAULT_PROFILES_FILE", "FASTDDS_DEFAULT_PROFILES_FILE")  # old name, new
 ARGUMENTS = [
-    DeclareLaunchArgument("robot", default_value="", description="a built-in arm, by its name"),
-    DeclareLaunchArgument("urdf", default_value="", description="or the path of an arm's URDF"),
+    DeclareLaunchArgument("robot", default_value="", description="name of a built-in arm"),
+    DeclareLaunchArgument("urdf", default_value="", description="or path of a URDF"),
     DeclareLaunchArgument(
         "plant",
         default_value="",
         choices=["", "rigid", "elastic", "mujoco"],
-        description="how the arm is simulated",
+        description="kind of simulation",
     ),
     DeclareLaunchArgument(
         "params",
         default_value=str(SHARE / "config" / "demo.yaml"),
         description="path of the parameter file, for all nodes",
     ),
-    DeclareLaunchArgument("namespace", default_value="", description="of the nodes, e.g. left"),
     DeclareLaunchArgument(
-        "rviz", default_value="false", description="whether to show the arm and the force in RViz"
+        "namespace", default_value="", description="namespace of the nodes, e.g. left"
+    ),
+    DeclareLaunchArgument(
+        "rviz", default_value="false", description="show the arm and the force in RViz"
     ),
     DeclareLaunchArgument(
         "record",
         default_value="",
-        description="folder, not yet there, for a bag of all topics",
+        description="new folder for a bag of all topics",
     ),
     DeclareLaunchArgument(
-        "composed", default_value="false", description="whether to run all nodes in one process"
+        "composed", default_value="false", description="run all nodes in one process"
     ),
 ]
 
@@ -64,18 +66,18 @@ def generate_launch_description():
 
 
 def on_this_machine(environment):
-    """What keeps the demo on the loopback interface; nothing if the user has said how far."""
+    """Return the environment that restricts ROS to the loopback interface, unless it is set."""
     if any(name in environment for name in (RANGE, *PROFILES)):
         return {}
     if "fastrtps" not in get_rmw_implementation_identifier():
         return {RANGE: "LOCALHOST"}
-    # LOCALHOST would leave the ports of Fast DDS open to others
+    # With LOCALHOST, Fast DDS would still open its ports to other machines
     profile = str(SHARE / "config" / "fastdds_loopback.xml")
     return {RANGE: "SYSTEM_DEFAULT", **dict.fromkeys(PROFILES, profile)}
 
 
 def start(context):
-    """The nodes, and who looks on, for the arguments that were given."""
+    """Return the nodes, and RViz and the recorder as the arguments ask for."""
     given = context.launch_configurations
     namespace = "/" + given["namespace"].strip("/")
     composed = LaunchConfiguration("composed")
@@ -100,10 +102,10 @@ def start(context):
 
 
 def overrides(given, namespace):
-    """Path of a file with the parameters that the arguments set.
+    """Return the path of a file with the parameters that the arguments set.
 
-    Under the nodes' full names: rcl takes sections in the order in which their names first appear
-    in any file, so that one for /** could lose against the sections of the user's file.
+    Sections have the nodes' full names: rcl takes sections in the order in which their names first
+    appear in any file, so that a section for /** could lose against those of the user's file.
     """
     robot, plant = {}, {}
     if given["urdf"]:
@@ -124,10 +126,10 @@ def overrides(given, namespace):
 
 
 def view(given, namespace):
-    """The arm's frames, and RViz."""
+    """Return robot_state_publisher and RViz."""
     common = {
         "namespace": namespace,
-        "remappings": [("/tf", "tf"), ("/tf_static", "tf_static")],  # each arm has its own
+        "remappings": [("/tf", "tf"), ("/tf_static", "tf_static")],  # one per arm
     }
     return [
         Node(
@@ -146,7 +148,7 @@ def view(given, namespace):
 
 
 def description(given):
-    """The arm's URDF as text."""
+    """Return the arm's URDF as text."""
     robot = {"name": given["robot"], "urdf": given["urdf"]}
     if not any(robot.values()):
         sections = yaml.safe_load(Path(given["params"]).read_text(encoding="utf-8"))

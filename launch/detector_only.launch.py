@@ -2,7 +2,7 @@
 
     ros2 launch robodyn_ros detector_only.launch.py effort:=joint_states joint_states:=/ur/states
 
-Without robot and urdf it waits for the robot_description topic. It listens and commands nothing.
+Without robot and urdf it waits for the robot_description topic. It sends no commands.
 """
 
 from pathlib import Path
@@ -15,19 +15,21 @@ from launch_ros.actions import Node
 
 CONFIG = get_package_share_path("robodyn_ros") / "config"
 ARGUMENTS = [
-    DeclareLaunchArgument("robot", default_value="", description="a built-in arm, by its name"),
-    DeclareLaunchArgument("urdf", default_value="", description="or the path of the arm's URDF"),
+    DeclareLaunchArgument("robot", default_value="", description="name of a built-in arm"),
+    DeclareLaunchArgument("urdf", default_value="", description="or path of a URDF"),
     DeclareLaunchArgument(
         "params",
         default_value="",
         description="path of the parameter file; empty: that of the built-in arm, or none",
     ),
-    DeclareLaunchArgument("namespace", default_value="", description="of the node, e.g. left"),
+    DeclareLaunchArgument(
+        "namespace", default_value="", description="namespace of the node, e.g. left"
+    ),
     DeclareLaunchArgument(
         "effort",
         default_value="",
         choices=["", "command", "joint_states"],
-        description="where the torque comes from; empty: as in the parameter file, else command",
+        description="source of the torque; empty: as in the parameter file, else command",
     ),
     DeclareLaunchArgument(
         "joint_states", default_value="joint_states", description="topic, sensor_msgs/JointState"
@@ -38,7 +40,7 @@ ARGUMENTS = [
         description="topic of the commanded torques, std_msgs/Float64MultiArray",
     ),
     DeclareLaunchArgument(
-        "use_sim_time", default_value="false", description="whether to go by the /clock topic"
+        "use_sim_time", default_value="false", description="use the /clock topic"
     ),
 ]
 
@@ -48,7 +50,7 @@ def generate_launch_description():
 
 
 def start(context):
-    """The node for the arguments that were given, which win over the parameter file."""
+    """Return the node; arguments win over the parameter file."""
     given = context.launch_configurations
     own = {"use_sim_time": LaunchConfiguration("use_sim_time")}
     if given["urdf"]:
@@ -63,7 +65,7 @@ def start(context):
         Node(
             package="robodyn_ros",
             executable="dynamics_node",
-            name="dynamics_node",  # with the namespace its full name, under which arguments win
+            name="dynamics_node",  # full name: arguments win over the file
             namespace=given["namespace"],
             parameters=[*filter(None, [file]), own],
             remappings=[

@@ -1,8 +1,8 @@
-"""An arm in Gazebo, with our controller and detector at the topics of gz_ros2_control.
+"""An arm in Gazebo with gz_ros2_control, our controller and detector, and the demo motion.
 
     ros2 launch robodyn_ros gazebo.launch.py robot:=kuka_lwr4 motion:=demo
 
-Push it in Gazebo with the mouse ("Apply force and torque"), or stand something in its way.
+Push it in Gazebo with the mouse ("Apply force and torque"), or place an obstacle.
 """
 
 import xacro
@@ -21,7 +21,7 @@ ARGUMENTS = [
         "robot",
         default_value="lwr_iii",
         choices=["lwr_iii", "kuka_lwr4"],
-        description="which arm",
+        description="built-in arm",
     ),
     DeclareLaunchArgument(
         "params",
@@ -35,9 +35,9 @@ ARGUMENTS = [
         description="hold the pose until a trajectory comes, or move from posture to posture",
     ),
     DeclareLaunchArgument("world", default_value="empty.sdf", description="Gazebo's world file"),
-    DeclareLaunchArgument("gui", default_value="true", description="whether to show Gazebo"),
+    DeclareLaunchArgument("gui", default_value="true", description="show Gazebo's window"),
     DeclareLaunchArgument(
-        "rviz", default_value="false", description="whether to show the arm and the force in RViz"
+        "rviz", default_value="false", description="show the arm and the force in RViz"
     ),
 ]
 
@@ -49,7 +49,7 @@ def generate_launch_description():
 
 
 def start(context):
-    """Gazebo with the arm in it, the bridge, and the nodes for the arguments that were given."""
+    """Return Gazebo with the arm, the bridge, and our nodes."""
     given = context.launch_configurations
     demo = [ours(given, "demo_node", active=True)] if given["motion"] == "demo" else []
     server = [] if IfCondition(given["gui"]).evaluate(context) else ["-s"]  # the server alone
@@ -76,7 +76,7 @@ def start(context):
         Node(
             package="controller_manager",
             executable="spawner",
-            # The arm is held until both run: then our commands are there already
+            # Both at once: the arm is held until our commands arrive
             arguments=["joint_state_broadcaster", "effort_controller", "--activate-as-group"],
         ),
         ours(given, "controller_node"),
@@ -92,7 +92,7 @@ def start(context):
 
 
 def ours(given, node, **changed):
-    """One of our nodes; its robot comes from the robot_description topic."""
+    """Return one of our nodes; its robot comes from the robot_description topic."""
     file = given["params"] or str(SHARE / "config" / given["robot"] / f"{node}.yaml")
     changed |= {"robot.name": "", "robot.urdf": "", "use_sim_time": True}
     changed |= {} if node == "demo_node" else {"rate": RATE}
@@ -100,16 +100,15 @@ def ours(given, node, **changed):
         package="robodyn_ros",
         executable=node,
         name=node,
-        namespace="/",  # with the name its full name, under which `changed` wins over the file
+        namespace="/",  # full name: `changed` wins over the file
         parameters=[file, changed],
         output="screen",
     )
 
 
 def description(robot):
-    """The arm's URDF as Gazebo simulates it, which knows no rotors: so our model has none either.
-
-    Nor has it friction, like an arm with torque sensors behind its gears.
+    """Return the URDF that Gazebo simulates: without rotors, which Gazebo does not know, and
+    without friction, like an arm with torque sensors behind its gears.
     """
     document = xacro.process_file(
         str(SHARE / "urdf" / f"{robot}.ros2_control.xacro"),

@@ -21,11 +21,16 @@ from ..resources import share_path
 from .demo import DEMO_NODES, Demo, parse_push, stop_processes, watch
 from .demo_observer import DemoObserver
 from .demo_view import events_table, live_table, plot, verdict
-from .first_parameters import first_parameters, robot_settings
+from .first_parameters import (
+    FIRST_PUSH,
+    PUSH_INTERVAL,
+    first_parameters,
+    push_parameters,
+    robot_settings,
+)
 from .terminal import use_loopback
 
 SAME_PARAMETERS = ("lwr_iii", "kuka_lwr4")  # arms for which config/demo.yaml is right
-FIRST_PUSH, PUSH_INTERVAL = 3.0, 5.0  # [s], of pushes given as options
 NO_PAGE = "no live page: install it with `pip install 'robodyn_ros[dashboard]'`"
 
 
@@ -115,11 +120,8 @@ def overrides(robot: str, urdf: str, plant: str, pushes: list[str], guess: bool)
     if plant:
         changed["simulator_node"]["plant.kind"] = plant
     if pushes:
-        names = [f"given_{k + 1}" for k in range(len(pushes))]
-        changed["simulator_node"]["pushes.names"] = names
-        for k, (name, text) in enumerate(zip(names, pushes, strict=True)):
-            push = parse_push(text, FIRST_PUSH + k * PUSH_INTERVAL)
-            changed["simulator_node"] |= {f"pushes.{name}.{key}": v for key, v in push.items()}
+        parsed = [parse_push(x, FIRST_PUSH + k * PUSH_INTERVAL) for k, x in enumerate(pushes)]
+        changed["simulator_node"] |= push_parameters(parsed)
     return changed
 
 

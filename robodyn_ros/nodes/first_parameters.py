@@ -1,7 +1,7 @@
-"""Parameters to begin with, for an arm that has no file in config/ yet.
+"""Initial parameters for an arm without a file in config/, guessed from its model.
 
-Guesses from the model alone, good enough for a first run on the simulated arm. On a real one,
-record a motion without contact and let `robodyn tune` find the thresholds.
+They suffice for a first run on the simulated arm. On a real arm, record a motion without contact
+and let `robodyn tune` find the thresholds.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from .node_settings import (
 )
 
 CONTACT, COLLISION = 0.015, 0.03  # thresholds as shares of the torque limits: as config/lwr_iii/
-LEAST = 0.05  # [N m or N], threshold of a joint that hardly carries anything
-FELT = 3.0  # times the collision threshold that a scripted push makes its joint feel
-HARDEST = 60.0  # [N]
-SPIN = 200.0  # [rad/s^2 or m/s^2] to which a push may accelerate its joint
-ASIDE = 0.06  # [m], from a link's middle to its surface
-LINKS = 3  # so many links are pushed, from the hand downwards
-FIRST, EVERY, LASTING = 3.0, 5.0, 0.2  # [s]
+MIN_THRESHOLD = 0.05  # [N m or N], for a joint with little load
+PUSH_MARGIN = 3.0  # torque of a scripted push on its joint, times the collision threshold
+MAX_PUSH = 60.0  # [N]
+MAX_ACCELERATION = 200.0  # [rad/s^2 or m/s^2] of the joint of a pushed link
+LINK_RADIUS = 0.06  # [m], from a link's centre of mass to its surface
+PUSHED_LINKS = 3  # from the last link downwards
+FIRST_PUSH, PUSH_INTERVAL, PUSH_DURATION = 3.0, 5.0, 0.2  # [s]
+DIGITS = 3  # of a number in the file
 
-DIGITS = 3
 SETTINGS = {
     "simulator_node": SimulatorSettings,
     "controller_node": ControllerSettings,
@@ -45,13 +45,13 @@ SETTINGS = {
 }
 Parameters = dict[str, dict[str, Any]]  # node -> {parameter: value}
 
-SOURCE = """# Parameters to begin with, guessed from masses, torque limits and ranges.
+SOURCE = """# Initial parameters, guessed from masses, torque limits and joint ranges.
 # On a real arm, record a motion without contact and let `robodyn tune` find the thresholds.
 """
 
 
 def robot_settings(robot: str, root: str, tip: str, lock: list[str]) -> RobotSettings:
-    """The robot as a user names it: a built-in arm, or a file."""
+    """Return the settings of a robot given as the name of a built-in arm or the path of a URDF."""
     if robot in BUILT_IN and not Path(robot).exists():
         return RobotSettings(name=robot, root=root, tip=tip, lock=tuple(lock))
     return RobotSettings(urdf=str(Path(robot).resolve()), root=root, tip=tip, lock=tuple(lock))
@@ -61,12 +61,14 @@ def first_parameters(model: RobotModel, robot: RobotSettings) -> Parameters:
     """Return for each node what differs from the defaults: node -> {parameter: value}."""
     start = start_posture(model)
     limit = _limits(model)
-    contact, collision = (np.maximum(share * limit, LEAST) for share in (CONTACT, COLLISION))
+    contact, collision = (
+        np.maximum(share * limit, MIN_THRESHOLD) for share in (CONTACT, COLLISION)
+    )
     which = {f"robot.{name}": value for name, value, _ in leaves(robot) if value}
     return {
         "simulator_node": which
         | {"command_timeout": 0.1, "plant.start": _numbers(start)}
-        | scripted(_pushes(model, start, collision)),
+        | push_parameters(_pushes(model, start, collision)),
         "controller_node": which
         | {
             "detector_timeout": 1.0,
@@ -86,8 +88,8 @@ def first_parameters(model: RobotModel, robot: RobotSettings) -> Parameters:
     }
 
 
-def scripted(pushes: list[dict[str, Any]]) -> dict[str, Any]:
-    """A list of pushes as parameters of simulator_node."""
+def push_parameters(pushes: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return scripted pushes as parameters of simulator_node."""
     names = [f"push_{k + 1}" for k in range(len(pushes))]
     table = {"pushes.names": names}
     for name, push in zip(names, pushes, strict=True):
@@ -96,57 +98,58 @@ def scripted(pushes: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def as_yaml(parameters: Parameters) -> str:
-    """A parameter file that says what each of them means. JSON is YAML, and rcl reads it."""
+    """Return a parameter file with comments; values are JSON, which rcl reads as YAML."""
     lines = []
     for node, values in parameters.items():
-        means = {name: about for name, _, about in leaves(SETTINGS[node]())}
+        described = {name: about for name, _, about in leaves(SETTINGS[node]())}
         lines += [f"/**/{node}:", "  ros__parameters:"]
         for name, value in values.items():
             text = f"    {name}: {json.dumps(value)}"
-            if name in means:
-                unit = f" [{means[name].unit}]" if means[name].unit else ""
-                text += f"  # {means[name].text}{unit}"
+            if name in described:
+                about = described[name]
+                text += f"  # {about.text}" + (f" [{about.unit}]" if about.unit else "")
             lines.append(text)
     return "\n".join(lines) + "\n"
 
 
 def _limits(model: RobotModel) -> np.ndarray:
-    """Torque limits; where the URDF has none, twice what it takes to carry the arm."""
-    carrying = 2.0 * np.abs(gravity_torque(model, heaviest_posture(model)))
-    return np.where(np.isfinite(model.tau_max), model.tau_max, carrying)
+    """Return the torque limits (n,); where the URDF has none, twice the largest gravity torque."""
+    twice_gravity = 2.0 * np.abs(gravity_torque(model, heaviest_posture(model)))
+    return np.where(np.isfinite(model.tau_max), model.tau_max, twice_gravity)
 
 
 def _pushes(model: RobotModel, q: np.ndarray, collision: np.ndarray) -> list[dict[str, Any]]:
-    """Pushes on the last links, beside the axis of the link's own joint, so that it feels them.
+    """Return pushes on the last links, off the axis of the link's joint, so that they load it.
 
-    A joint without much inertia is spared: many URDFs leave the rotors out, and a push that such
-    a joint feels would spin it.
+    Joints of little inertia are left out: many URDFs lack the rotors, and a push above the
+    threshold would accelerate such a joint too much.
     """
-    heavy = FELT * collision < SPIN * np.diag(mass_matrix(model, q))
+    torque = PUSH_MARGIN * collision
+    heavy = torque < MAX_ACCELERATION * np.diag(mass_matrix(model, q))
     pushes = []
-    for k, i in enumerate(np.flatnonzero(heavy)[::-1][:LINKS]):
+    for k, i in enumerate(np.flatnonzero(heavy)[::-1][:PUSHED_LINKS]):
         link = model.link_names[i]
-        point = model.com[i] + ASIDE * _across(model.axis[i])
-        felt = jacobian(model, q, link, point)[:3, i]  # [N m/N], by the joint of this link
-        lever = float(np.linalg.norm(felt))
-        force = felt / lever * min(HARDEST, FELT * collision[i] / lever)
+        point = model.com[i] + LINK_RADIUS * _normal(model.axis[i])
+        column = jacobian(model, q, link, point)[:3, i]  # [N m/N], of the joint of this link
+        lever = float(np.linalg.norm(column))
+        force = column / lever * min(MAX_PUSH, torque[i] / lever)
         pushes.append(
             {
-                "at": FIRST + k * EVERY,
+                "at": FIRST_PUSH + k * PUSH_INTERVAL,
                 "link": link,
                 "force": _numbers(force),
                 "point": _numbers(point),
-                "duration": LASTING,
+                "duration": PUSH_DURATION,
             }
         )
     return pushes
 
 
-def _across(axis: np.ndarray) -> np.ndarray:
-    """A direction at right angles to this one."""
+def _normal(axis: np.ndarray) -> np.ndarray:
+    """Return a unit vector at right angles to the axis."""
     other = np.eye(3)[int(np.argmin(np.abs(axis)))]
-    across = np.cross(axis, other)
-    return across / np.linalg.norm(across)
+    normal = np.cross(axis, other)
+    return normal / np.linalg.norm(normal)
 
 
 def _numbers(values: np.ndarray) -> list[float]:

@@ -1,4 +1,4 @@
-"""An arrow for RViz: the estimated contact force at the touched link."""
+"""Marker for RViz: the estimated contact force as an arrow at the touched link."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from ..detection.detector import Level
 from ..detection.monitor import Report
 from .runtime import set_stamp
 
-LENGTH = 0.01  # [m/N]
+ARROW_SCALE = 0.01  # [m/N]
 COLOURS = {Level.CONTACT: (1.0, 0.7, 0.0), Level.COLLISION: (0.9, 0.1, 0.1)}
 
 
 def force_arrow(report: Report, t: float) -> MarkerArray:
-    """An arrow that ends where the force acts, or its removal when nothing touches."""
+    """Return an arrow that ends where the force acts; without contact, its deletion."""
     arrow = Marker(ns="contact_force", type=Marker.ARROW, action=Marker.DELETE)
     arrow.header.frame_id = report.link
     set_stamp(arrow.header.stamp, t)
     if report.state.level in COLOURS:
         arrow.action = Marker.ADD
-        x, y, z = (-LENGTH * report.wrench[:3]).tolist()
+        x, y, z = (-ARROW_SCALE * report.wrench[:3]).tolist()
         arrow.points = [Point(x=x, y=y, z=z), Point()]
         arrow.scale.x, arrow.scale.y, arrow.scale.z = 0.02, 0.05, 0.08
         arrow.color.r, arrow.color.g, arrow.color.b = COLOURS[report.state.level]

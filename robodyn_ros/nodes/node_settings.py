@@ -37,25 +37,25 @@ class RobotSettings:
 
 @dataclass(frozen=True)
 class PlantSettings:
-    """Which plant, and how it starts."""
+    """The simulated plant."""
 
     kind: str = setting(
-        "rigid", "how it is simulated", choices=("rigid", "elastic", "mujoco"), fixed=True
+        "rigid", "kind of simulation", choices=("rigid", "elastic", "mujoco"), fixed=True
     )
     start: tuple[float, ...] = setting(
-        (0.0,), "posture at the start", "rad or m", low=-1000.0, high=1000.0, fixed=True
+        (0.0,), "initial posture", "rad or m", low=-1000.0, high=1000.0, fixed=True
     )
     friction: bool = setting(
-        False, "motor-side friction; behind a joint torque sensor there is none", fixed=True
+        False, "motor-side friction; none behind a joint torque sensor", fixed=True
     )
-    noise: bool = setting(False, "measure through the LWR's sensors", fixed=True)
+    noise: bool = setting(False, "sensor noise of the LWR", fixed=True)
     stiffness: tuple[float, ...] = setting(
-        (1e4,), "of elastic joints", "N m/rad", low=1.0, fixed=True
+        (1e4,), "stiffness of elastic joints", "N m/rad", low=1.0, fixed=True
     )
     damping: tuple[float, ...] = setting(
-        (10.0,), "of elastic joints", "N m s/rad", low=0.0, fixed=True
+        (10.0,), "damping of elastic joints", "N m s/rad", low=0.0, fixed=True
     )
-    seed: int = setting(0, "of the sensors' noise", low=0, fixed=True)
+    seed: int = setting(0, "random seed of the sensor noise", low=0, fixed=True)
 
     def __post_init__(self) -> None:
         check(self)

@@ -1,4 +1,4 @@
-"""What simulator_node simulates: the plant, what it can run into, who pushes it, and its brake."""
+"""Set-up of simulator_node: the plant, obstacles, scripted pushes, and the brake."""
 
 from __future__ import annotations
 
@@ -22,55 +22,65 @@ from ..simulation.rigid import RigidPlant
 from ..simulation.sensors import LWR_SENSORS, SensorModel
 from .node_settings import PlantSettings
 
-BRAKE = 10.0  # [rad/s], how firmly an arm without commands holds itself
-BRAKE_RATE = 1000.0  # [N m/s or N/s], how fast that may change the torque
+BRAKE = 10.0  # [rad/s], natural frequency of the law that holds an arm without commands
+BRAKE_RATE = 1000.0  # [N m/s or N/s], fastest change of the brake's torque
 
 
 @dataclass(frozen=True)
 class PushSettings:
-    """A push by the script."""
+    """A scripted push."""
 
-    at: float = setting(1.0, "when, since the first command", "s", low=0.0, fixed=True)
-    link: str = setting("", "what is pushed", fixed=True)
-    force: tuple[float, ...] = setting((0.0, 0.0, 0.0), "in the base's axes", "N", fixed=True)
-    point: tuple[float, ...] = setting((0.0, 0.0, 0.0), "in the link's frame", "m", fixed=True)
-    duration: float = setting(0.2, "how long", "s", low=1e-3, fixed=True)
-    shape: str = setting("ramp", "in time", choices=SHAPES, fixed=True)
+    at: float = setting(1.0, "start, after the first command", "s", low=0.0, fixed=True)
+    link: str = setting("", "pushed link", fixed=True)
+    force: tuple[float, ...] = setting(
+        (0.0, 0.0, 0.0), "force in the base's axes", "N", fixed=True
+    )
+    point: tuple[float, ...] = setting(
+        (0.0, 0.0, 0.0), "point of application in the link's frame", "m", fixed=True
+    )
+    duration: float = setting(0.2, "duration", "s", low=1e-3, fixed=True)
+    shape: str = setting("ramp", "force over time", choices=SHAPES, fixed=True)
 
     def __post_init__(self) -> None:
         check(self)
 
     def schedule(self, plant: Plant) -> None:
-        """Let it happen in its time; the script begins now."""
+        """Schedule the push; the script starts now."""
         start = plant.state.t + self.at
         plant.push(self.link, self.force, self.point, self.duration, self.shape, start=start)
 
 
 @dataclass(frozen=True)
 class ObstacleSettings:
-    """Something to run into."""
+    """An obstacle."""
 
     kind: str = setting(
-        "plane", "what it is", choices=("plane", "sphere", "box", "pendulum"), fixed=True
+        "plane", "kind of obstacle", choices=("plane", "sphere", "box", "pendulum"), fixed=True
     )
     place: tuple[float, ...] = setting(
-        (0.0, 0.0, 0.0), "point of a plane, centre, or pivot", "m", fixed=True
+        (0.0, 0.0, 0.0), "a point of the plane, the centre, or the pivot", "m", fixed=True
     )
     normal: tuple[float, ...] = setting(
-        (0.0, 0.0, 1.0), "of a plane, to the free side", fixed=True
+        (0.0, 0.0, 1.0), "normal of a plane, towards the free side", fixed=True
     )
-    radius: float = setting(0.1, "of a sphere or of a pendulum's ball", "m", low=1e-3, fixed=True)
-    half_sizes: tuple[float, ...] = setting((0.1, 0.1, 0.1), "of a box", "m", low=0, fixed=True)
-    length: float = setting(0.5, "of a pendulum", "m", low=1e-3, fixed=True)
-    mass: float = setting(1.0, "of a pendulum", "kg", low=1e-3, fixed=True)
-    angle: float = setting(0.0, "of a pendulum at the start", "rad", fixed=True)
-    stiffness: float = setting(5000.0, "of a plane or sphere", "N/m", low=1.0, fixed=True)
+    radius: float = setting(
+        0.1, "radius of a sphere or of a pendulum's ball", "m", low=1e-3, fixed=True
+    )
+    half_sizes: tuple[float, ...] = setting(
+        (0.1, 0.1, 0.1), "half the edges of a box", "m", low=0, fixed=True
+    )
+    length: float = setting(0.5, "length of a pendulum", "m", low=1e-3, fixed=True)
+    mass: float = setting(1.0, "mass of a pendulum", "kg", low=1e-3, fixed=True)
+    angle: float = setting(0.0, "initial angle of a pendulum", "rad", fixed=True)
+    stiffness: float = setting(
+        5000.0, "contact stiffness of a plane or sphere", "N/m", low=1.0, fixed=True
+    )
 
     def __post_init__(self) -> None:
         check(self)
 
     def obstacle(self) -> Obstacle:
-        """The thing itself."""
+        """Return the obstacle."""
         if self.kind == "plane":
             return Plane(self.place, self.normal, self.stiffness)
         if self.kind == "sphere":
@@ -81,7 +91,7 @@ class ObstacleSettings:
 
 
 class Brake:
-    """Brakes an arm that gets no commands as hard as its torque may change, and holds it there."""
+    """Brakes an arm without commands as fast as the torque may change, and holds it."""
 
     def __init__(self, model: RobotModel) -> None:
         limits = TorqueLimits(model.tau_max, BRAKE_RATE)
@@ -90,7 +100,7 @@ class Brake:
         self._on = False
 
     def hold(self, state: PlantState, tau: np.ndarray | None, dt: float) -> np.ndarray:
-        """The torque to give. tau: what was given before; None if nothing was."""
+        """Return the torque (n,) to apply. tau: the last applied torque; None: none yet."""
         if not self._on:
             self._on = True
             self._law.reset(tau)
@@ -98,7 +108,7 @@ class Brake:
         return self._stop.torque(state, None, dt)
 
     def release(self) -> None:
-        """Commands are back."""
+        """End the braking."""
         self._on = False
 
 
@@ -108,7 +118,7 @@ def make_plant(
     obstacles: Mapping[str, ObstacleSettings],
     dt: float,
 ) -> tuple[Plant, Brake]:
-    """The plant, and the brake that holds it while no command comes."""
+    """Return the plant, and the brake that holds it without commands."""
     if len(settings.start) not in (1, model.n):
         raise ArgumentError(f"plant.start has {len(settings.start)} numbers for {model.n} joints")
     start = np.array(np.broadcast_to(settings.start, (model.n,)))
