@@ -1,4 +1,8 @@
-"""What is not a state is refused, and the message names the argument."""
+"""Arguments that are no states are rejected, and the message names them.
+
+All functions check their states in one place, so one of them gets every kind of wrong value, and
+each other one a wrong shape and a number that is not finite, for each of its arguments.
+"""
 
 import re
 
@@ -9,12 +13,10 @@ from dynamics_cases import FUNCTIONS, as_tuple, robot, with_friction
 import robodyn_ros as rd
 
 MODEL = with_friction(robot("stanford"))  # it has a prismatic joint, where large q matter
-ARGUMENTS = [
-    (function, i) for function, (_, names) in FUNCTIONS.items() for i in range(len(names))
-]
-every_argument = pytest.mark.parametrize(
-    ("function", "i"), ARGUMENTS, ids=[f"{f}: {FUNCTIONS[f][1][i]}" for f, i in ARGUMENTS]
-)
+HUGE_MODELS = [with_friction(robot(x)) for x in ("planar_2r", "chain P", "chain R", "mimic 5")]
+ONE = "inverse_dynamics, friction"
+one_function = pytest.mark.parametrize(("function", "i"), [(ONE, 0), (ONE, 1), (ONE, 2)])
+every_function = pytest.mark.parametrize("function", FUNCTIONS)
 
 
 def call_with(function, i, value, model=MODEL):
@@ -25,57 +27,81 @@ def call_with(function, i, value, model=MODEL):
     return f(model, *states)
 
 
+def arguments(function):
+    return range(len(FUNCTIONS[function][1]))
+
+
 def named(function, i):
     """The argument's name, as a word of its own."""
     return rf"\b{re.escape(FUNCTIONS[function][1][i])}\b"
 
 
-@every_argument
+def assert_rejected_if_not_finite(function, i, value, k):
+    """One state and a batch with such a number for joint k."""
+    x = np.ones(MODEL.n)
+    x[k] = value
+    with pytest.raises(rd.ArgumentError, match=f"{named(function, i)}.*joint_{k + 1}"):
+        call_with(function, i, x)
+    batch = np.ones((40, MODEL.n))
+    batch[35, k] = value
+    with pytest.raises(rd.ArgumentError, match=f"{named(function, i)}.*joint_{k + 1}.*sample 35"):
+        call_with(function, i, batch)
+
+
+@one_function
 @pytest.mark.parametrize(
     "shape", [(5,), (7,), (1,), (), (12,), (3, 5), (2, 3, 6), (6, 1)], ids=str
 )
-def test_a_wrong_shape_is_refused(function, i, shape):
+def test_every_wrong_shape_is_rejected(function, i, shape):
     with pytest.raises(rd.ArgumentError, match=named(function, i)):
         call_with(function, i, np.zeros(shape))
 
 
-@every_argument
+@one_function
 @pytest.mark.parametrize("value", [None, "state", "123456", [1.0, [2.0, 3.0]], object()])
-def test_what_is_no_number_is_refused(function, i, value):
+def test_values_that_are_no_numbers_are_rejected(function, i, value):
     with pytest.raises(rd.ArgumentError, match=named(function, i)):
         call_with(function, i, value)
 
 
-@every_argument
+@one_function
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-def test_what_is_not_finite_is_refused_and_the_joint_named(function, i, value):
+def test_numbers_that_are_not_finite_are_rejected_and_the_joint_named(function, i, value):
     for k in (0, 2, 5):
-        x = np.ones(MODEL.n)
-        x[k] = value
-        with pytest.raises(rd.ArgumentError, match=f"{named(function, i)}.*joint_{k + 1}"):
-            call_with(function, i, x)
-        batch = np.ones((40, MODEL.n))
-        batch[35, k] = value
-        with pytest.raises(
-            rd.ArgumentError, match=f"{named(function, i)}.*joint_{k + 1}.*sample 35"
-        ):
-            call_with(function, i, batch)
+        assert_rejected_if_not_finite(function, i, value, k)
 
 
-@every_argument
+@every_function
+def test_every_function_rejects_a_wrong_shape(function):
+    for i in arguments(function):
+        with pytest.raises(rd.ArgumentError, match=named(function, i)):
+            call_with(function, i, np.zeros(MODEL.n + 1))
+
+
+@every_function
+def test_every_function_rejects_a_number_that_is_not_finite(function):
+    for i in arguments(function):
+        assert_rejected_if_not_finite(function, i, (np.nan, np.inf)[i % 2], i)
+
+
+@every_function
 @pytest.mark.filterwarnings("ignore:overflow", "ignore:invalid value")
-@pytest.mark.parametrize("value", [1e200, 1e308])
-@pytest.mark.parametrize("name", ["stanford", "planar_2r", "chain P", "chain R", "mimic 5"])
-def test_a_huge_number_gives_a_finite_result_or_an_error(function, i, value, name):
-    model = with_friction(robot(name))
-    x = np.zeros(model.n)
-    for huge in (np.full(model.n, value), *(x + value * e for e in np.eye(model.n)[:3])):
-        try:
-            result = call_with(function, i, huge, model)
-        except rd.ArgumentError as error:
-            assert "finite" in str(error)
-        else:
-            assert all(np.isfinite(part).all() for part in as_tuple(result)), result
+def test_a_huge_number_gives_a_finite_result_or_an_error(function):
+    """Each kernel has to notice by itself when its own products overflow."""
+    for model in (MODEL, *HUGE_MODELS):
+        for i in arguments(function):
+            for value in (1e200, 1e308):
+                for huge in (np.full(model.n, value), *(value * np.eye(model.n)[:3])):
+                    assert_finite_or_rejected(function, i, huge, model)
+
+
+def assert_finite_or_rejected(function, i, huge, model):
+    try:
+        result = call_with(function, i, huge, model)
+    except rd.ArgumentError as error:
+        assert "finite" in str(error)
+    else:
+        assert all(np.isfinite(part).all() for part in as_tuple(result)), (i, huge, result)
 
 
 @pytest.mark.parametrize("function", [f for f, (_, names) in FUNCTIONS.items() if len(names) > 1])

@@ -2,6 +2,7 @@
 
 import sysconfig
 import warnings
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -105,6 +106,7 @@ ARMS = {
 }  # fmt: skip
 
 
+@cache
 def arm(name):
     """The arm's model, and Pinocchio's view of the same arm."""
     file, options, joints, mimic = ARMS[name]
