@@ -1,29 +1,29 @@
-"""What can go wrong, as one family: catch `RobodynError` to catch them all."""
+"""Errors and warnings of this package: `RobodynError` catches all errors."""
 
 
 class RobodynError(Exception):
-    """Root of every error raised by this package."""
+    """Base class of every error that this package raises."""
 
 
 class ArgumentError(RobodynError, ValueError):
-    """An argument has the wrong shape, type or value; the message names it."""
+    """Argument of wrong shape, type or value; the message names it."""
 
 
 class ModelError(RobodynError, ValueError):
-    """A robot description that no rigid-body dynamics can be computed for."""
+    """Robot without meaningful rigid-body dynamics."""
 
 
 class UrdfError(ModelError):
-    """A URDF that is refused; the message names the element, the fault and the remedy."""
+    """Rejected URDF; the message names the element, the fault and the remedy."""
 
 
 class ResourceError(RobodynError, FileNotFoundError):
-    """A file that should come with the package was not found."""
+    """Missing file of the package's shared files."""
 
 
 class LogWarning(UserWarning):
-    """A recording of which a part cannot be used and was left out."""
+    """Part of a recording is invalid and was left out."""
 
 
 class ModelWarning(UserWarning):
-    """A robot description that is odd but can be computed with."""
+    """Robot description with a flaw that does not prevent computations."""

@@ -1,4 +1,4 @@
-"""The files beside the code: robot descriptions, launch files and parameters."""
+"""Shared files of the package: robot descriptions, launch files and parameters."""
 
 import os
 import sys
@@ -11,25 +11,25 @@ PACKAGE = "robodyn_ros"
 
 
 def share_path(*parts: str) -> Path:
-    """Return where a shared file or folder is, e.g. `share_path("urdf", "planar_2r.urdf")`.
+    """Return the path of a shared file or folder, e.g. `share_path("urdf", "planar_2r.urdf")`.
 
-    A source tree comes first, so that an editable install uses the files next to its code; then
-    the prefix that holds the package, that of the interpreter, and the sourced ROS workspaces.
+    The source tree is searched first, so that an editable install uses the files next to its
+    code, then the prefixes of the package and of the interpreter, then the sourced ROS workspaces.
     """
-    roots = list(dict.fromkeys(_roots()))  # each once, in this order
+    roots = list(dict.fromkeys(_roots()))  # without repeats
     for root in roots:
         path = root.joinpath(*parts)
         if path.exists():
             return path
     raise ResourceError(
         f"no {'/'.join(parts)!r} among the shared files of {PACKAGE}: looked in "
-        f"{', '.join(map(str, roots)) or 'no place, for none exists'}; "
+        f"{', '.join(map(str, roots)) or 'no folder, because none exists'}; "
         "check the name, or install the package again: `pip install .`, or `colcon build`"
     )
 
 
 def urdf_names() -> tuple[str, ...]:
-    """Return the names of the robot descriptions: `share_path("urdf", f"{name}.urdf")` is one."""
+    """Return the names of the robot descriptions in the shared folder `urdf`, without suffix."""
     return tuple(sorted(path.stem for path in share_path("urdf").glob("*.urdf")))
 
 

@@ -1,7 +1,7 @@
-"""Parameter sets: frozen dataclasses whose fields say what they mean, in which unit and range.
+"""Parameter sets: frozen dataclasses whose fields have a description, a unit and a range.
 
-A set is checked as a whole when it is made, so there is no half-valid one. Nodes declare their ROS
-parameters from it; everyone else passes it to the algorithm beside which it stands.
+A set is checked as a whole when it is made, so no invalid one exists. Nodes declare their ROS
+parameters from it; other code passes it to its algorithm.
 
     @dataclass(frozen=True)
     class ObserverSettings:
@@ -19,7 +19,7 @@ from .errors import ArgumentError
 
 
 class About(NamedTuple):
-    """What a field means and which values it takes."""
+    """Description, unit and allowed values of a field."""
 
     text: str
     unit: str = ""
@@ -30,17 +30,17 @@ class About(NamedTuple):
 
 
 def setting(default: Any, text: str, unit: str = "", **about: Any) -> Any:
-    """A field of a parameter set."""
+    """Return a dataclass field of a parameter set, with its description, unit and range."""
     return dataclasses.field(default=default, metadata={"about": About(text, unit, **about)})
 
 
 def group(kind: Any, **changed: Any) -> Any:
-    """A field that is a parameter set itself."""
+    """Return a dataclass field that is a parameter set itself, with some defaults changed."""
     return dataclasses.field(default_factory=lambda: kind(**changed))
 
 
 def leaves(settings: Any, prefix: str = "") -> Iterator[tuple[str, Any, About]]:
-    """Every field of a set and of the sets in it: dotted name, value, what it means."""
+    """Yield dotted name, value and description of every field, nested sets included."""
     for field in dataclasses.fields(settings):
         value = getattr(settings, field.name)
         if dataclasses.is_dataclass(value):
@@ -50,7 +50,7 @@ def leaves(settings: Any, prefix: str = "") -> Iterator[tuple[str, Any, About]]:
 
 
 def changed(settings: Any, values: dict[str, Any]) -> Any:
-    """The same set with some values, by dotted names, replaced; checked as a whole."""
+    """Return a copy of the set with some values replaced, by dotted names; checked as a whole."""
     own: dict[str, Any] = {}
     deeper: dict[str, dict[str, Any]] = {}
     for name, value in values.items():
@@ -65,12 +65,12 @@ def changed(settings: Any, values: dict[str, Any]) -> Any:
 
 
 def one_or_each(values: tuple[float, ...]) -> float | tuple[float, ...]:
-    """The number for all joints, or one for each, as algorithms take them."""
+    """Return the only value as a number, or the tuple with one value per joint."""
     return values[0] if len(values) == 1 else values
 
 
 def check(settings: Any) -> None:
-    """Refuse a set with a value of the wrong kind, out of range or not finite; names the field."""
+    """Reject a set with a value of wrong type, out of range or not finite; name the field."""
     for field in dataclasses.fields(settings):
         value = getattr(settings, field.name)
         if not dataclasses.is_dataclass(value):
@@ -82,7 +82,7 @@ def _check_value(name: str, value: Any, default: Any, about: About) -> None:
         if not isinstance(value, tuple):
             raise ArgumentError(f"{name} must be a tuple, got {value!r}")
         for item in value:
-            _check_value(name, item, default[0] if default else "", about)  # of names
+            _check_value(name, item, default[0] if default else "", about)  # empty: of texts
     elif isinstance(default, str):
         if not isinstance(value, str):
             raise ArgumentError(f"{name} must be text, got {value!r}")
@@ -95,16 +95,15 @@ def _check_value(name: str, value: Any, default: Any, about: About) -> None:
         raise ArgumentError(f"{name} must be a finite number, got {value!r}")
     elif not about.low <= value <= about.high:
         unit = f" {about.unit}" if about.unit else ""
-        bounds = (
-            f"at least {about.low:g}"
-            if math.isinf(about.high)
-            else (
-                f"at most {about.high:g}"
-                if math.isinf(about.low)
-                else f"from {about.low:g} to {about.high:g}"
-            )
-        )
-        raise ArgumentError(f"{name} must be {bounds}{unit}, got {value!r}")
+        raise ArgumentError(f"{name} must be {_bounds(about)}{unit}, got {value!r}")
+
+
+def _bounds(about: About) -> str:
+    if math.isinf(about.high):
+        return f"at least {about.low:g}"
+    if math.isinf(about.low):
+        return f"at most {about.high:g}"
+    return f"from {about.low:g} to {about.high:g}"
 
 
 def _kind(default: Any) -> str:

@@ -1,4 +1,4 @@
-"""A walk through one robot's dynamics: what is computed, what proves it, how long it takes."""
+"""`robodyn tour`: quantities of one robot's dynamics, an identity that proves each, its time."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ import robodyn_ros as rd
 
 
 def walk(model: rd.RobotModel, console: Console) -> None:
-    """Print the robot, then a table of quantities, identities and times."""
+    """Print the robot, then a table of quantities, identities, differences and times."""
     console.print(str(model), highlight=False, markup=False)
-    with console.status("compiling, or loading what was compiled before …"):
+    with console.status("compiling, or loading compiled kernels …"):
         rd.warmup(model)
     random = np.random.default_rng(1)
     q, qd, qd_r, qdd, qddd = (random.uniform(-1.0, 1.0, model.n) for _ in range(5))
     dt = 1e-6
 
-    def later(s: float) -> Any:
-        """Torque a moment later on the motion with these derivatives."""
+    def torque_at(s: float) -> Any:
+        """Return the torque at time s [s] of the motion with these derivatives."""
         return rd.inverse_dynamics(
             model,
             q + s * qd + s**2 / 2 * qdd + s**3 / 6 * qddd,
@@ -36,62 +36,48 @@ def walk(model: rd.RobotModel, console: Console) -> None:
     tau = rd.inverse_dynamics(model, q, qd, qdd)
     p, ctqd, _ = rd.momentum_terms(model, q, qd)
     M_dot = (rd.mass_matrix(model, q + dt * qd) - rd.mass_matrix(model, q - dt * qd)) / (2 * dt)
-    stops: list[tuple[str, str, Callable[[], Any], Any, Any]] = [
-        (
-            "inverse dynamics",
-            "NE = M qdd + C qd + g",
-            lambda: rd.inverse_dynamics(model, q, qd, qdd),
-            tau,
-            M @ qdd + C @ qd + g,
-        ),
-        (
-            "NE*",
-            "NE*(qd_r) = M qdd + C* qd_r + g",
-            lambda: rd.ne_star(model, q, qd, qd_r, qdd),
-            rd.ne_star(model, q, qd, qd_r, qdd),
-            M @ qdd + C @ qd_r + g,
-        ),
-        (
-            "M, C*, g",
-            "Mdot = C* + C*^T",
-            lambda: rd.equations_of_motion(model, q, qd),
-            C + C.T,
-            M_dot,
-        ),
-        (
-            "p, C^T qd, g",
-            "one sweep = N + 2 sweeps",
-            lambda: rd.momentum_terms(model, q, qd),
-            np.concatenate([p, ctqd]),
-            np.concatenate(rd.momentum_terms_by_sweeps(model, q, qd)[:2]),
-        ),
-        (
-            "direct dynamics",
-            "direct after inverse = qdd",
-            lambda: rd.forward_dynamics(model, q, qd, tau),
-            rd.forward_dynamics(model, q, qd, tau),
-            qdd,
-        ),
-        (
-            "tau and tau_dot",
-            "tau_dot = central difference",
-            lambda: rd.force_rate(model, q, qd, qdd, qddd),
-            rd.force_rate(model, q, qd, qdd, qddd)[1],
-            (later(1e-5) - later(-1e-5)) / 2e-5,
-        ),
-    ]
+    momenta = np.concatenate(rd.momentum_terms_by_sweeps(model, q, qd)[:2])
+    tau_dot = (torque_at(1e-5) - torque_at(-1e-5)) / 2e-5
+
     view = Table(title="one state, called from Python", title_justify="left", box=box.SIMPLE_HEAD)
     for heading in ("quantity", "identity"):
         view.add_column(heading)
     for heading in ("difference", "time"):
         view.add_column(heading, justify="right")
-    for name, identity, call, left, right in stops:
+
+    def add(name: str, identity: str, call: Callable[[], Any], left: Any, right: Any) -> None:
         difference = np.abs(left - right).max() / max(np.abs(right).max(), 1.0)
         view.add_row(name, identity, f"{difference:.0e}", f"{_microseconds(call):.2f} µs")
+
+    def inverse() -> Any:
+        return rd.inverse_dynamics(model, q, qd, qdd)
+
+    def star() -> Any:
+        return rd.ne_star(model, q, qd, qd_r, qdd)
+
+    def matrices() -> Any:
+        return rd.equations_of_motion(model, q, qd)
+
+    def terms() -> Any:
+        return rd.momentum_terms(model, q, qd)
+
+    def forward() -> Any:
+        return rd.forward_dynamics(model, q, qd, tau)
+
+    def rates() -> Any:
+        return rd.force_rate(model, q, qd, qdd, qddd)
+
+    add("inverse dynamics", "NE = M qdd + C qd + g", inverse, tau, M @ qdd + C @ qd + g)
+    add("NE*", "NE*(qd_r) = M qdd + C* qd_r + g", star, star(), M @ qdd + C @ qd_r + g)
+    add("M, C*, g", "Mdot = C* + C*^T", matrices, C + C.T, M_dot)
+    add("p, C^T qd, g", "one sweep = N + 2 sweeps", terms, np.concatenate([p, ctqd]), momenta)
+    add("direct dynamics", "direct after inverse = qdd", forward, forward(), qdd)
+    add("tau and tau_dot", "tau_dot = central difference", rates, rates()[1], tau_dot)
     console.print(view)
 
 
 def _microseconds(call: Callable[[], Any], count: int = 2000) -> float:
+    """Return the mean time of a call [µs]."""
     call()
     start = time.perf_counter()
     for _ in range(count):

@@ -1,9 +1,9 @@
-"""Base parameters: the combinations of the bodies' parameters that the torque can tell apart.
+"""Base parameters: the combinations of the bodies' parameters that the torque depends on.
 
-Some parameters move nothing, others only together. On enough random states, a column of the
-regressor that is a combination of columns before it brings nothing new; its parameter joins
-theirs. Columns run from the base outwards, so that a body's parameters go over to bodies nearer
-the base, as is usual since [Gautier1990].
+Some parameters have no effect on the torque, others only in combination. On enough random states,
+a column of the regressor that is a combination of columns before it is dependent; its parameter is
+grouped with theirs. Columns run from the base outwards, so that a body's parameters are grouped
+with those of bodies nearer the base, as in [Gautier1990].
 """
 
 from __future__ import annotations
@@ -17,32 +17,32 @@ from ..model.robot import RobotModel
 from .dispatch import Array, ArrayLike
 from .regressor import PARAMETERS, regressor, rotor_columns
 
-STATES = 40  # per body that a coordinate moves: four rows for each of its ten columns
-DEPENDENT = 1e-8  # what is left of a column, relative to it, when it is a combination of others
-ROUNDING = 1e-12  # size of a column, relative to the largest, that should be zero
-NEGLIGIBLE = 1e-9  # what a coefficient may miss a whole number by
+STATES_PER_BODY = 40  # per body that a coordinate moves: four rows for each of its ten columns
+DEPENDENT = 1e-8  # largest remainder, relative to the column, of a dependent column
+ZERO_COLUMN = 1e-12  # largest norm, relative to the largest column, of a column of zeros
+ROUNDING = 1e-9  # distance at which a coefficient is rounded to a whole number
 
 
 @dataclass(frozen=True, eq=False)
 class BaseParameters:
-    """Which columns of a regressor are independent, and how the others' parameters join them."""
+    """Independent columns of a regressor, and the grouping of all P parameters into them."""
 
     names: tuple[str, ...]  # of all P parameters, e.g. mx3: the third body's first moment in x
-    independent: tuple[int, ...]  # the columns that are kept
+    independent: tuple[int, ...]  # indices of the independent columns
     grouping: Array  # (rank, P): base parameters = grouping @ parameters
 
     @property
     def rank(self) -> int:
-        """How many base parameters there are."""
+        """Number of base parameters."""
         return len(self.independent)
 
     def regressor(self, Y: ArrayLike) -> Array:
-        """The independent columns of a regressor (…, P): (…, rank)."""
+        """Return the independent columns (…, rank) of a regressor (…, P)."""
         Y = self._fitting("Y", Y)
         return Y[..., list(self.independent)]
 
     def combine(self, parameters: ArrayLike) -> Array:
-        """(rank,): the base parameters of these P parameters."""
+        """Return the base parameters (rank,) of P parameters."""
         return self._fitting("parameters", parameters) @ self.grouping.T
 
     def _fitting(self, name: str, value: ArrayLike) -> Array:
@@ -55,7 +55,7 @@ class BaseParameters:
         return array
 
     def lines(self) -> list[str]:
-        """Each base parameter as a sum of parameters, e.g. 'Izz1 + Iyy2 + 0.16 m3'."""
+        """Return each base parameter as a sum of parameters, e.g. 'Izz1 + Iyy2 + 0.16 m3'."""
         return [
             self._sum(row, kept) for row, kept in zip(self.grouping, self.independent, strict=True)
         ]
@@ -74,15 +74,15 @@ class BaseParameters:
 
 
 def base_parameters(model: RobotModel, *, rotors: bool = False, seed: int = 0) -> BaseParameters:
-    """The base parameters of a robot; with its rotor inertias (Ia1, …) behind them if asked for.
+    """Return the base parameters of a robot; `rotors` adds its rotor inertias (Ia1, …).
 
-    The same robot and `seed` give the same answer.
+    The result depends on the robot and the random `seed` alone.
     """
     bodies = len(model.link_names)
     names = [name + str(i + 1) for i in range(bodies) for name in PARAMETERS]
     names += [f"Ia{k + 1}" for k in range(model.n)] if rotors else []
     random = np.random.default_rng(seed)
-    states = STATES * -(-bodies // model.n)  # mimic joints have bodies, but no rows of their own
+    states = STATES_PER_BODY * -(-bodies // model.n)  # mimic joints have no rows of their own
     q, qd, qdd = random.uniform(-np.pi, np.pi, (3, states, model.n))
     Y = regressor(model, q, qd, qdd)
     if rotors:
@@ -92,18 +92,18 @@ def base_parameters(model: RobotModel, *, rotors: bool = False, seed: int = 0) -
 
 
 def _echelon(Y: Array) -> tuple[list[int], Array]:
-    """Columns that are no combination of those before them, and all columns, (rank, P), along the
-    directions that each of these adds: the modified Gram-Schmidt method, without the idle columns.
+    """Return the independent columns, and all columns (rank, P) along their directions.
 
-    Sums are taken by einsum: threads that work out such small products mostly wait for each other.
+    The modified Gram-Schmidt method, which skips dependent columns. Sums use einsum: for products
+    this small, the threads of BLAS mostly wait for each other.
     """
     rest = Y.copy()
     size = np.sqrt(np.einsum("ij,ij->j", Y, Y))
-    least = DEPENDENT * size + ROUNDING * size.max()
+    smallest = DEPENDENT * size + ZERO_COLUMN * size.max()
     independent, rows = [], []
     for k in range(Y.shape[1]):
         length = np.sqrt(np.einsum("i,i", rest[:, k], rest[:, k]))
-        if length > least[k]:
+        if length > smallest[k]:
             direction = rest[:, k] / length
             row = np.einsum("i,ij->j", direction, rest)
             row[:k] = 0.0
@@ -114,9 +114,9 @@ def _echelon(Y: Array) -> tuple[list[int], Array]:
 
 
 def _grouping(independent: list[int], echelon: Array) -> Array:
-    """All columns as combinations of the independent ones."""
+    """Return all columns as combinations (rank, P) of the independent ones."""
     found = np.linalg.solve(echelon[:, independent], echelon)
     whole = np.round(found)
-    grouping = np.where(np.abs(found - whole) < NEGLIGIBLE, whole, found)
+    grouping = np.where(np.abs(found - whole) < ROUNDING, whole, found)
     grouping[:, independent] = np.eye(len(independent))
     return grouping

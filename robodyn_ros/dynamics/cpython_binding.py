@@ -1,18 +1,18 @@
-"""Kernels as built-in functions of Python: for one state, most of a call's time is its calling.
+"""Kernels as built-in functions of Python, because a short kernel takes less time than its call.
 
-A kernel of 0.2 µs behind the compiler's own dispatcher costs 0.35 µs for being called with four
+Behind the compiler's own dispatcher, a kernel of 0.2 µs costs 0.35 µs for the call with four
 arrays, 0.1 µs for each array it fills, and as much for each that is returned. Here a kernel is
-bound to a model once and becomes a built-in function that looks at the arrays itself, makes the
+bound to a model once and becomes a built-in function that checks the arrays itself, allocates the
 outputs and runs: 0.2 µs in all.
 
     terms = bind(workspace(model), n, _momentum_terms, inputs=2, outputs=[(n,), (n,), (n,)])
     p, ctqd, g = terms(q, qd)
 
-It takes exactly what it can vouch for: aligned, contiguous float64 arrays of n numbers. For
-anything else (also for arrays that come out of a pickle, whose dtype is a twin of the usual one),
-and when the kernel refuses, it returns None; the caller then takes the careful road of
-`call.evaluate`. Where the interpreter is not the common CPython with its lock, or its
-arrays do not look as NumPy documents them, `bind` gives an equal function in plain Python.
+It accepts aligned, contiguous float64 arrays of n numbers only. For anything else (also for
+unpickled arrays, whose dtype is another object), and when the kernel rejects the numbers, it
+returns None; the caller then uses `dispatch.evaluate`, which checks and converts. Where the
+interpreter is not CPython with its lock, or its arrays are not laid out as NumPy documents, `bind`
+returns an equal function in plain Python.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from numba.extending import intrinsic
 
 from .compile import COMPILE, EDITION, inline
 
-# What a bound function knows, as whole numbers. First the frame that its kernel reads …
-BLOCK, N, IN, OUT, SIZE = 0, 1, 2, 6, 9
-# … then what the function itself needs: counts, addresses, and the outputs' shapes.
+# The context of a bound function, in words of 8 bytes. First the frame that its kernel reads:
+PACKED, N, IN, OUT, SIZE = 0, 1, 2, 6, 9
+# then the function's own data: counts, addresses, and the outputs' shapes.
 INPUTS, OUTPUTS, KERNEL = 12, 13, 14
 ARRAY_TYPE, FLOAT64, NEW_ARRAY, NONE, SHAPES = 15, 16, 17, 18, 19
 CONTEXT_SIZE = SHAPES + 3 * 3
@@ -67,7 +67,7 @@ floats_at = _pointer_to(nb.float64, ir.DoubleType())
 
 
 def _python_api(name: str, count: int) -> Any:
-    """A function of Python's C interface, taking and giving whole numbers for pointers."""
+    """Return a function of Python's C interface, with whole numbers for pointers."""
 
     @intrinsic
     def call(typing_context, arguments_tuple):
@@ -123,8 +123,9 @@ def call_kernel(typing_context, function, frame):
 
 @inline
 def _fits(context, array):
-    """Whether an argument is an array that a kernel may read. Only the type is looked at first:
-    behind another type's head there may be nothing.
+    """Return whether an argument is an array that a kernel may read.
+
+    The type is checked first: an object of another type may be shorter than an array.
     """
     return (
         array[TYPE] == context[ARRAY_TYPE]
@@ -136,10 +137,10 @@ def _fits(context, array):
 
 
 def _call(self, arguments, count):
-    """The built-in function itself: (context, array of arguments, how many) to a new object.
+    """The built-in function itself: (context, array of arguments, their number) to a new object.
 
-    The tuple is made first: making it may set off a garbage collection, and with it any Python
-    code. From there on nothing but C runs, so what is looked at stays as it is.
+    The tuple is made first, because that may start a garbage collection, and with it any Python
+    code. After it only C code runs, so the checked arrays cannot change.
     """
     address = words_at(self)[DATA]
     context, given = words_at(address), words_at(arguments)
@@ -148,7 +149,7 @@ def _call(self, arguments, count):
     if outputs > 1:
         result = py_tuple_new((outputs,))
         if result == 0:
-            return 0  # Python's MemoryError is set
+            return 0  # Python has set its MemoryError
     fits = count == context[INPUTS]
     for i in range(count):
         fits = fits and _fits(context, words_at(given[i]))
@@ -181,14 +182,14 @@ def _call(self, arguments, count):
 
 
 # One template per number of inputs and outputs: from the frame's addresses to the kernel's arrays.
-# `kernel` stands for the one at hand.
+# `kernel` is replaced by the kernel to bind.
 kernel: Any = None
-MANY = 1 << 40  # nobody asks the block for its length
+UNKNOWN_LENGTH = 1 << 40  # no kernel reads the length of the packed model
 
 
 @inline
-def _block(f):
-    return carray(floats_at(f[BLOCK]), MANY)
+def _packed(f):
+    return carray(floats_at(f[PACKED]), UNKNOWN_LENGTH)
 
 
 @inline
@@ -203,32 +204,32 @@ def _out(f, i):
 
 def _frame_1_1(frame):
     f = words_at(frame)
-    return kernel(_block(f), _in(f, 0), _out(f, 0))
+    return kernel(_packed(f), _in(f, 0), _out(f, 0))
 
 
 def _frame_2_1(frame):
     f = words_at(frame)
-    return kernel(_block(f), _in(f, 0), _in(f, 1), _out(f, 0))
+    return kernel(_packed(f), _in(f, 0), _in(f, 1), _out(f, 0))
 
 
 def _frame_2_3(frame):
     f = words_at(frame)
-    return kernel(_block(f), _in(f, 0), _in(f, 1), _out(f, 0), _out(f, 1), _out(f, 2))
+    return kernel(_packed(f), _in(f, 0), _in(f, 1), _out(f, 0), _out(f, 1), _out(f, 2))
 
 
 def _frame_3_1(frame):
     f = words_at(frame)
-    return kernel(_block(f), _in(f, 0), _in(f, 1), _in(f, 2), _out(f, 0))
+    return kernel(_packed(f), _in(f, 0), _in(f, 1), _in(f, 2), _out(f, 0))
 
 
 def _frame_4_1(frame):
     f = words_at(frame)
-    return kernel(_block(f), _in(f, 0), _in(f, 1), _in(f, 2), _in(f, 3), _out(f, 0))
+    return kernel(_packed(f), _in(f, 0), _in(f, 1), _in(f, 2), _in(f, 3), _out(f, 0))
 
 
 def _frame_4_2(frame):
     f = words_at(frame)
-    return kernel(_block(f), _in(f, 0), _in(f, 1), _in(f, 2), _in(f, 3), _out(f, 0), _out(f, 1))
+    return kernel(_packed(f), _in(f, 0), _in(f, 1), _in(f, 2), _in(f, 3), _out(f, 0), _out(f, 1))
 
 
 TEMPLATES = {
@@ -243,10 +244,10 @@ TEMPLATES = {
 
 @cache
 def _compiled(target: Any, inputs: int, outputs: int) -> Any:
-    """The kernel behind its frame, as a C function.
+    """Return the kernel with its frame as a C function.
 
-    The template's twin pretends to stand in the kernel's own file, so that the compiler's cache
-    is renewed when that file changes.
+    The template's copy gets the file name of the kernel, so that the compiler's cache is renewed
+    when that file changes.
     """
     template = TEMPLATES[inputs, outputs]
     function = target.py_func
@@ -256,7 +257,7 @@ def _compiled(target: Any, inputs: int, outputs: int) -> Any:
         co_filename=function.__code__.co_filename,
         co_firstlineno=function.__code__.co_firstlineno,
     )
-    names = {"kernel": target, "words_at": words_at, "_block": _block, "_in": _in, "_out": _out}
+    names = {"kernel": target, "words_at": words_at, "_packed": _packed, "_in": _in, "_out": _out}
     twin = types.FunctionType(code, names, name)
     twin.__qualname__, twin.__module__ = f"{name}_{EDITION}", function.__module__
     return cfunc("int64(int64)", **COMPILE)(twin)
@@ -276,7 +277,7 @@ METH_FASTCALL = 0x0080
 
 @cache
 def _method() -> tuple[_MethodDef, Any]:
-    """What Python needs to know of the function, and the compiled function to keep it alive."""
+    """Return Python's description of the function, and the compiled function to keep it alive."""
     _call.__qualname__ = f"_call_{EDITION}"
     compiled = cfunc("int64(int64, int64, int64)", **COMPILE)(_call)
     return _MethodDef(b"kernel", compiled.address, METH_FASTCALL, None), compiled
@@ -284,7 +285,7 @@ def _method() -> tuple[_MethodDef, Any]:
 
 @cache
 def _numpy_new_array() -> int:
-    """Address of PyArray_New: entry 93 of the table that NumPy hands to C programs."""
+    """Return the address of PyArray_New: entry 93 of NumPy's table for C programs."""
     core = getattr(np, "_core", None) or np.core
     get = ctypes.pythonapi.PyCapsule_GetPointer
     get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
@@ -294,7 +295,7 @@ def _numpy_new_array() -> int:
 
 @cache
 def available() -> bool:
-    """Whether this interpreter's arrays look as documented; nothing is taken on trust."""
+    """Return whether this interpreter is supported and its arrays are laid out as documented."""
     if sys.implementation.name != "cpython" or ctypes.sizeof(ctypes.c_void_p) != 8:
         return False
     if sysconfig.get_config_var("Py_GIL_DISABLED") or config.DISABLE_JIT:
@@ -312,26 +313,26 @@ def available() -> bool:
 
 
 class _Context(np.ndarray):
-    """What a bound function knows; it keeps the block alive whose address it holds."""
+    """Context of a bound function; it keeps the packed model alive whose address it holds."""
 
     keeps: npt.NDArray[np.float64]
 
 
 def bind(
-    block: npt.NDArray[np.float64],
+    packed: npt.NDArray[np.float64],
     n: int,
     target: Any,
     inputs: int,
     outputs: Sequence[tuple[int, ...]],
 ) -> Callable[..., Any]:
-    """A function of `inputs` states that gives arrays of these shapes (two dimensions at most), or
-    None if it cannot vouch for them.
+    """Return a function of `inputs` states that returns arrays of these shapes, of at most two
+    dimensions, or None for arguments that it does not accept. `packed` is its work space.
     """
     if not available():
-        return _in_python(block, n, target, inputs, outputs)
+        return _in_python(packed, n, target, inputs, outputs)
     context = np.zeros(CONTEXT_SIZE, dtype=np.int64).view(_Context)
-    context.keeps = block
-    context[BLOCK], context[N] = block.ctypes.data, n
+    context.keeps = packed
+    context[PACKED], context[N] = packed.ctypes.data, n
     context[INPUTS], context[OUTPUTS] = inputs, len(outputs)
     context[KERNEL] = _compiled(target, inputs, len(outputs)).address
     context[ARRAY_TYPE], context[FLOAT64] = id(np.ndarray), id(np.dtype(np.float64))
@@ -347,13 +348,13 @@ def bind(
 
 
 def _in_python(
-    block: npt.NDArray[np.float64],
+    packed: npt.NDArray[np.float64],
     n: int,
     target: Any,
     inputs: int,
     shapes: Sequence[tuple[int, ...]],
 ) -> Callable[..., Any]:
-    """The same promise, kept by the compiler's dispatcher."""
+    """Return a function that does the same by the compiler's dispatcher."""
 
     def fits(array: Any) -> bool:
         return (
@@ -369,7 +370,7 @@ def _in_python(
         arrays = tuple(np.require(array, requirements=["C", "W", "A"]) for array in arrays)
         made = [np.empty(shape) for shape in shapes]
         try:
-            bad = target(block, *arrays, *(array.reshape(-1) for array in made))
+            bad = target(packed, *arrays, *(array.reshape(-1) for array in made))
         except TypeError:
             return None
         if bad:

@@ -1,13 +1,13 @@
 """Inverse kinematics: the joint positions that bring a link to a pose.
 
-Damped least squares after Levenberg and Marquardt: with the position error and the rotation
-vector that is still to turn in e, where 1 rad counts as much as 1 m, each step is
+Damped least squares after Levenberg and Marquardt. With the error e of position [m] and rotation
+vector [rad], equally weighted, each step is
 
     dq = J^T (J J^T + mu 1)^-1 e
 
-The damping mu falls as long as steps bring what the linear model promises and rises when they do
-not. A joint at its limit that would go further out is taken out of J. The shortest step that does
-it keeps a redundant arm near where it started.
+The damping mu falls while steps reduce the error as the linear model predicts, and rises when they
+do not. A joint that would leave its limit is taken out of J. Steps are of minimum norm, so a
+redundant arm stays near its start.
 """
 
 from __future__ import annotations
@@ -23,14 +23,16 @@ from ..model.robot import RobotModel
 from .dispatch import Array, ArrayLike, checked
 from .kinematics import ORIGIN, _point, forward_kinematics, jacobian
 
-ITERATIONS, STARTS, SETTLING = 200, 10, 100
-STRIDE = 0.5  # [rad or m], the longest step of a joint
-MU, MU_MAX = 1e-3, 1e9
-STALLED = 1e-10  # a slope, or gain of a step, as good as none: the steps have come to an end
+MAX_STEPS = 200  # of one descent
+START_POSTURES = 10  # q0 and random ones about it
+MAX_NULL_SPACE_STEPS = 100  # towards the rest posture
+LONGEST_STEP = 0.5  # [rad or m] of a joint
+INITIAL_DAMPING, LARGEST_DAMPING = 1e-3, 1e9
+NO_PROGRESS = 1e-10  # relative slope, or reduction of the squared error, at which steps end
 
 
 class InverseKinematicsError(RobodynError):
-    """No posture does it; `q` is the nearest that was found."""
+    """No posture reaches the pose; `q` (n,) is the nearest one found."""
 
     def __init__(self, message: str, q: Array | None = None) -> None:
         super().__init__(message)
@@ -38,20 +40,20 @@ class InverseKinematicsError(RobodynError):
 
 
 class OutOfReachError(InverseKinematicsError):
-    """The arm is too short, or cannot turn its hand that way."""
+    """The pose is out of the arm's reach, in position or orientation."""
 
 
 class JointLimitError(InverseKinematicsError):
-    """A joint would have to leave its range, or move too fast."""
+    """A joint would exceed its position or velocity limit."""
 
 
 class SingularityError(InverseKinematicsError):
-    """The arm has lost a direction in which it should be able to move."""
+    """The posture is near a singularity."""
 
 
 class Tip:
-    """A frame to be placed: the axes of a link, the last one if none is named, with the origin at
-    a point of it [m]. Without `orientation` only that point counts.
+    """The frame to be placed: the axes of a link (by default the last), its origin at a point (3,)
+    [m] of the link. Without `orientation` only the position counts.
     """
 
     def __init__(
@@ -69,13 +71,13 @@ class Tip:
         self.size = 6 if orientation else 3
 
     def pose(self, q: Array) -> Array:
-        """(4, 4) in the base frame; batches as in `forward_kinematics`."""
+        """Return the pose (4, 4) in the base frame; batches as in `forward_kinematics`."""
         T = forward_kinematics(self.model, q, self.link)
         T[..., :3, 3] += T[..., :3, :3] @ self.point
         return T
 
     def jacobian(self, q: Array) -> Array:
-        """(6, n), or (3, n) without orientation, in the base's axes."""
+        """Return the Jacobian (6, n), or (3, n) without orientation, in the base's axes."""
         J = jacobian(self.model, q, self.link)
         if self.point.any():
             arm = self.pose(q)[..., :3, :3] @ self.point
@@ -83,7 +85,7 @@ class Tip:
         return J[..., : self.size, :]
 
     def error(self, target: Array, q: Array) -> Array:
-        """(6,) or (3,): the way [m] and the rotation vector [rad] from here to the target."""
+        """Return the position [m] and rotation vector [rad] to the target, (6,) or (3,)."""
         T = self.pose(q)
         way = target[..., :3, 3] - T[..., :3, 3]
         if self.size == 3:
@@ -93,17 +95,17 @@ class Tip:
 
     @cached_property
     def rank(self) -> int:
-        """How many directions the tip has when it is not singular: the most of some postures."""
+        """Number of directions of the tip outside singularities: the largest of random ranks."""
         q = np.random.default_rng(0).uniform(-np.pi, np.pi, (16, self.model.n))
         return int(np.linalg.matrix_rank(self.jacobian(q), tol=1e-9).max())
 
     def smallest_singular_value(self, q: Array) -> Array:
-        """How fast the tip moves [m or rad] in its weakest direction, per unit of joint speed."""
+        """Return the smallest singular value of the Jacobian [m or rad per unit joint speed]."""
         s = np.linalg.svd(self.jacobian(q), compute_uv=False)
         return np.asarray(s[..., self.rank - 1], dtype=np.float64)
 
     def lost_direction(self, q: Array) -> str:
-        """In words, what this posture can hardly do."""
+        """Return a text that names the direction of the smallest singular value."""
         weakest = np.linalg.svd(self.jacobian(q))[0][:, self.rank - 1]
         parts = (("move along", weakest[:3]), ("turn about", weakest[3:]))
         return " and at once ".join(
@@ -115,7 +117,7 @@ class Tip:
         )
 
     def check_singularity(self, q: Array, least: float, where: str = "") -> None:
-        """Refuse a posture whose smallest singular value is below `least`."""
+        """Raise SingularityError if the smallest singular value is below `least`."""
         sigma = float(self.smallest_singular_value(q))
         if sigma < least:
             x, y, z = self.pose(q)[:3, 3]
@@ -141,13 +143,13 @@ def inverse_kinematics(
     tolerance: float = 1e-9,
     singular: float = 0.0,
 ) -> Array:
-    """Joint positions (n,) that bring a link (the last if none is named) to a pose (4, 4).
+    """Return joint positions (n,) [rad or m] that bring a link to a pose (4, 4).
 
-    The origin of the pose is where `point` of the link shall be; without `orientation` only that
-    counts. The search begins at q0 and ends near it, or begins again further off should that be a
-    dead end; a redundant arm moves on as near as it can to the posture `rest` if one is given.
-    `limits`: keep to the joints' ranges. `tolerance` is in m and rad. Postures whose smallest
-    singular value is below `singular` are refused.
+    The link is the last one by default; `point` (3,) [m] of it is brought to the pose's origin,
+    and without `orientation` only that counts. The search starts at q0 (n,) and, if it does not
+    converge, at random postures farther and farther from q0. A redundant arm then moves as close
+    to the posture `rest` (n,) as the pose allows. `limits`: respect the joint limits. `tolerance`
+    [m and rad]. `singular`: smallest singular value that is accepted.
 
     Raises OutOfReachError, JointLimitError or SingularityError, each with the nearest posture.
     """
@@ -166,7 +168,7 @@ def inverse_kinematics(
     if not solved:
         raise failure(tip, target, q, low, high, tolerance)
     if rest is not None:
-        q = _settle(tip, target, q, one_state(model, "rest", rest), low, high, tolerance)
+        q = _approach_rest(tip, target, q, one_state(model, "rest", rest), low, high, tolerance)
     tip.check_singularity(q, singular)
     return q
 
@@ -174,63 +176,63 @@ def inverse_kinematics(
 def approach(
     tip: Tip, target: Array, q: Array, low: Array, high: Array, tolerance: float
 ) -> tuple[Array, Array]:
-    """Where damped steps from q end, and the error left there."""
+    """Return the posture at which damped steps from q end, and the error left there."""
     e = tip.error(target, q)
-    mu = min(MU, float(e @ e))  # near the end there is nothing to be damped
-    for _ in range(ITERATIONS):
+    mu = min(INITIAL_DAMPING, float(e @ e))  # no damping near the solution
+    for _ in range(MAX_STEPS):
         if within(e, tolerance):
             break
         J = tip.jacobian(q)
         downhill = J.T @ e
         free = ~blocked(q, downhill, low, high)
-        if np.linalg.norm(downhill[free]) <= STALLED * np.linalg.norm(e):
+        if np.linalg.norm(downhill[free]) <= NO_PROGRESS * np.linalg.norm(e):
             break
         U, s, Vt = np.linalg.svd(J[:, free], full_matrices=False)
-        while mu < MU_MAX:
+        while mu < LARGEST_DAMPING:
             step = np.zeros(q.size)
             step[free] = Vt.T @ (s / (s * s + mu) * (U.T @ e))
-            step *= min(1.0, STRIDE / np.abs(step).max())
+            step *= min(1.0, LONGEST_STEP / np.abs(step).max())
             q_new = np.clip(q + step, low, high)
             e_new = tip.error(target, q_new)
             gained = e @ e - e_new @ e_new
             if gained > 0.0:
                 left = e - J @ (q_new - q)
-                good = gained > 0.75 * (e @ e - left @ left)  # of what was promised
+                good = gained > 0.75 * (e @ e - left @ left)  # of the linear prediction
                 mu *= 0.1 if good else 1.0
                 break
             mu *= 4.0
         else:
             break
         q, e = q_new, e_new
-        if gained < STALLED * (e @ e):
+        if gained < NO_PROGRESS * (e @ e):
             break
     return q, e
 
 
 def within(e: Array, tolerance: float) -> bool:
-    """Whether an error is below the tolerance, its position and its rotation part."""
+    """Return whether the position and the rotation part of an error are below the tolerance."""
     return bool(np.linalg.norm(e[:3]) <= tolerance and np.linalg.norm(e[3:]) <= tolerance)
 
 
 def blocked(q: Array, direction: Array, low: Array, high: Array) -> npt.NDArray[np.bool_]:
-    """Which joints stand at a limit and would go beyond."""
+    """Return which joints are at a limit and would exceed it in this direction."""
     return ((q <= low) & (direction < 0.0)) | ((q >= high) & (direction > 0.0))
 
 
 def _limits(model: RobotModel, limits: bool) -> tuple[Array, Array]:
-    endless = np.full(model.n, np.inf)
-    return (model.q_min, model.q_max) if limits else (-endless, endless)
+    infinite = np.full(model.n, np.inf)
+    return (model.q_min, model.q_max) if limits else (-infinite, infinite)
 
 
 def _starts(q0: Array) -> Iterator[Array]:
-    """q0; then, should it be a dead end, others ever further from it, the same at every call."""
+    """Yield q0, then random postures farther and farther from it, the same at every call."""
     yield q0
     random = np.random.default_rng(0)
-    for reach in np.geomspace(0.05, 1.5, STARTS - 1):
+    for reach in np.geomspace(0.05, 1.5, START_POSTURES - 1):
         yield q0 + random.uniform(-reach, reach, q0.size)
 
 
-def _settle(
+def _approach_rest(
     tip: Tip,
     target: Array,
     q: Array,
@@ -239,16 +241,16 @@ def _settle(
     high: Array,
     tolerance: float,
 ) -> Array:
-    """Move within the null space, as near to the posture `rest` as the pose allows."""
+    """Return the posture closest to `rest` that is reached by steps in the null space."""
     share = 1.0
-    for _ in range(SETTLING):
+    for _ in range(MAX_NULL_SPACE_STEPS):
         free = ~blocked(q, rest - q, low, high)
         pull = np.zeros(q.size)
         pull[free] = _null_space_part(tip.jacobian(q)[:, free], (rest - q)[free])
         longest = np.abs(pull).max()
         if longest < 1e-7 or share < 1e-3:
             break
-        step = share * min(1.0, STRIDE / longest) * pull
+        step = share * min(1.0, LONGEST_STEP / longest) * pull
         nearer, e = approach(tip, target, np.clip(q + step, low, high), low, high, tolerance)
         if within(e, tolerance) and np.linalg.norm(nearer - rest) < np.linalg.norm(q - rest):
             q = nearer
@@ -258,7 +260,7 @@ def _settle(
 
 
 def _null_space_part(J: Array, z: Array) -> Array:
-    """What of the joint velocity z leaves the tip where it is: (1 - J^+ J) z."""
+    """Return (1 - J^+ J) z, the part of the joint velocity z that does not move the tip."""
     _, s, Vt = np.linalg.svd(J, full_matrices=False)
     rows = Vt[s > 1e-9]
     return z - rows.T @ (rows @ z)
@@ -267,11 +269,11 @@ def _null_space_part(J: Array, z: Array) -> Array:
 def failure(
     tip: Tip, target: Array, q: Array, low: Array, high: Array, tolerance: float
 ) -> InverseKinematicsError:
-    """Why the pose was not reached."""
-    model, endless = tip.model, np.full(q.size, np.inf)
+    """Return the error that says why the pose was not reached."""
+    model, infinite = tip.model, np.full(q.size, np.inf)
     e = tip.error(target, q)
     if ((q <= low) | (q >= high)).any():
-        elsewhere, left = approach(tip, target, q, -endless, endless, tolerance)
+        elsewhere, left = approach(tip, target, q, -infinite, infinite, tolerance)
         beyond = np.flatnonzero((elsewhere < low) | (elsewhere > high))
         if within(left, tolerance) and beyond.size:
             needs = ", ".join(
@@ -295,10 +297,10 @@ def failure(
 
 
 def rotation_vector(R: Array) -> Array:
-    """Axis times angle [rad] of rotation matrices (..., 3, 3), for angles of 0 to pi.
+    """Return axis times angle (..., 3) [rad], 0 to pi, of rotation matrices (..., 3, 3).
 
-    [Khalil2019] (8.51). Beyond a right angle the axis is taken from the symmetric part of R,
-    (1 - cos) u u^T, as the other part vanishes at pi; there, u and -u are the same.
+    [Khalil2019] (8.51). Beyond a right angle the axis comes from the symmetric part of R,
+    (1 - cos) u u^T, because the other part vanishes at pi, where u and -u are equivalent.
     """
     S = 0.5 * np.stack(
         [
@@ -321,7 +323,7 @@ def rotation_vector(R: Array) -> Array:
 
 
 def pose_of(name: str, value: ArrayLike) -> Array:
-    """A pose as a (4, 4) array, or the error that says why it is none."""
+    """Return a pose as a (4, 4) array; raise ArgumentError if it is none."""
     try:
         T = np.array(value, dtype=np.float64)
     except (TypeError, ValueError):
@@ -337,7 +339,7 @@ def pose_of(name: str, value: ArrayLike) -> Array:
 
 
 def one_state(model: RobotModel, name: str, value: ArrayLike) -> Array:
-    """One finite posture (n,), or the error that says what is wrong with it."""
+    """Return one finite posture (n,); raise ArgumentError if it is none."""
     (q,) = checked(model, **{name: value})
     if q.ndim != 1:
         raise ArgumentError(f"{name} must be one posture ({model.n},), got {q.shape}")

@@ -30,10 +30,10 @@ SIXTEEN = 16
 
 
 def _standard_from_sixteen() -> Array:
-    """T, (10, 16): [m, mcx, mcy, mcz, Ixx, Ixy, Ixz, Iyy, Iyz, Izz] about the origin = T theta."""
+    """Return T (10, 16): [m, mcx, mcy, mcz, Ixx, Ixy, Ixz, Iyy, Iyz, Izz] = T theta."""
     T = np.zeros((10, SIXTEEN))
     T[:4, :4] = np.eye(4)
-    xx, yy, zz, xy, xz, yz = range(4, 10)  # the products m p p; I stands six places behind them
+    xx, yy, zz, xy, xz, yz = range(4, 10)  # the products m p p; I is six places behind them
     for row, squares in ((4, (yy, zz)), (7, (xx, zz)), (9, (xx, yy))):
         T[row, squares] = 1.0  # Steiner
     for row, own in ((4, xx), (7, yy), (9, zz)):
@@ -48,7 +48,7 @@ STANDARD_FROM_SIXTEEN = _standard_from_sixteen()
 
 
 def lu_meng_parameters(model: RobotModel) -> Array:
-    """(16 N,): theta of every body, in its joint frame. [LuMeng1993] (76)."""
+    """Return theta (16 N,) of all bodies, each in its joint frame, SI units. [LuMeng1993] (76)."""
     upper = (0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2)
     signs = np.array([1.0, 1.0, 1.0, -1.0, -1.0, -1.0])
     rows = [
@@ -59,9 +59,9 @@ def lu_meng_parameters(model: RobotModel) -> Array:
 
 
 def lu_meng_regressor(model: RobotModel, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
-    """Y16(q, qd, qdd), (n, 16 N): times `lu_meng_parameters` it is the torque without rotors.
+    """Return Y16(q, qd, qdd) (n, 16 N), or (T, n, 16 N); Y16 theta is the torque without rotors.
 
-    [LuMeng1993] (85), by way of the ten standard parameters.
+    [LuMeng1993] (85), computed from the regressor of the ten standard parameters.
     """
     Y = regressor(model, q, qd, qdd)
     ten = Y.reshape(*Y.shape[:-1], len(model.link_names), 10)
@@ -82,20 +82,20 @@ class LinkRegressor:
 
     @property
     def Y(self) -> Array:
-        """Y^(i)(q, qd, qdd), (n, 16)."""
+        """Y^(i)(q, qd, qdd), (n, 16): the link's regressor."""
         return self.W_rate + self.Y_kinetic + self.Y_gravity
 
 
 def link_regressor(
     model: RobotModel, link: str, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike
 ) -> LinkRegressor:
-    """What something fixed to a link's frame asks of the joints, for its sixteen parameters there.
+    """Return the regressor of a body fixed to a link's frame, for its sixteen parameters there.
 
-    Any link of the description will do: a load in the tool's frame has columns of its own.
+    q, qd, qdd (n,). `link` may be any link of the description, e.g. the tool with a load.
     """
     if model.coupled:
         raise ArgumentError(
-            f"robot '{model.name}' has mimic joints, which the closed form leaves out: use "
+            f"robot '{model.name}' has mimic joints, which the closed form does not cover: use "
             "lu_meng_regressor"
         )
     q, qd, qdd = checked(model, q=q, qd=qd, qdd=qdd)
@@ -118,19 +118,19 @@ def link_regressor(
 
 
 def _in_axes(R: Array, J: Array) -> Array:
-    """Both halves of (…, 6, n), seen from the axes R."""
+    """Return both halves of (…, 6, n) in the axes R."""
     return np.concatenate([R.T @ J[..., :3, :], R.T @ J[..., 3:, :]], axis=-2)
 
 
 def _turned(J: Array) -> Array:
-    """[k] is how the turning of joint k takes the Jacobian's columns along: J_wk x J."""
+    """Return J_wk x J (n, 6, n), the change of J when joint k rotates all its columns."""
     w = J[3:].T[:, None, :]
     halves = [np.cross(w, half.T) for half in (J[:3], J[3:])]
     return np.swapaxes(np.concatenate(halves, axis=-1), 1, 2)
 
 
 def _jacobian_derivatives(model: RobotModel, link: str, J: Array) -> Array:
-    """[k] is dJ/dq_k, found from J alone: a joint moves all axes beyond it, and the link."""
+    """Return dJ/dq_k (n, 6, n), from J alone: a joint moves all axes beyond it, and the link."""
     dJ = np.zeros((model.n, *J.shape))
     chain: list[int] = []
     body = model.frame(link).body
@@ -147,8 +147,8 @@ def _jacobian_derivatives(model: RobotModel, link: str, J: Array) -> Array:
 
 
 def _energy_columns(x: Array, y: Array) -> Array:
-    """k(x, y), (…, 16): twice the mixed kinetic energy of two motions (velocity, angular velocity)
-    in the link's axes, per parameter. With a Jacobian's columns for x it is (127) and (29).
+    """Return k(x, y) (…, 16): twice the mixed kinetic energy of two motions (velocity, angular
+    velocity) in the link's axes, per parameter. For a Jacobian's columns x it is (127), (29).
     """
     (v, w), (V, D) = (x[..., :3], x[..., 3:]), (y[:3], y[3:])
     squares = w * D

@@ -1,4 +1,4 @@
-"""Motion: what planners hand to controllers, and the smoothest step between two postures."""
+"""Motion, the output of planners and input of controllers, and a smooth step."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Array = npt.NDArray[np.float64]
 
 
 class Motion(NamedTuple):
-    """Where joints are to be at one instant, (n,) each, or at T instants, (T, n) each."""
+    """Reference of the joints at one instant, (n,) each, or at T instants, (T, n) each."""
 
     q: Array  # [rad or m]
     qd: Array  # [1/s]
@@ -20,16 +20,16 @@ class Motion(NamedTuple):
 
     @classmethod
     def at_rest(cls, q: npt.ArrayLike) -> Motion:
-        """Stay here."""
+        """Return the motion that stays at q."""
         here = np.array(q, dtype=np.float64)
         still = np.zeros_like(here)
         return cls(here, still, still, still)
 
 
 def smooth_step(x: float) -> tuple[float, float, float, float]:
-    """From 0 to 1 as x goes from 0 to 1, at rest and without acceleration at both ends.
+    """Return 10 x^3 - 15 x^4 + 6 x^5 and its three derivatives, [Khalil2019] (8.11).
 
-    The value of 10 x^3 - 15 x^4 + 6 x^5, [Khalil2019] (8.11), and its three derivatives.
+    It goes from 0 to 1 with x, with zero velocity and acceleration at both ends.
     """
     if x <= 0.0:
         return 0.0, 0.0, 0.0, 0.0

@@ -1,4 +1,4 @@
-"""Vectors of three numbers for the kernels: plain tuples, which the compiler keeps in registers.
+"""3-vectors for the kernels: plain tuples, which the compiler keeps in registers.
 
 A matrix is a tuple of nine numbers, row by row; a symmetric one of six: xx, xy, xz, yy, yz, zz.
 """
@@ -109,19 +109,19 @@ def cross(a, b):
 
 @inline
 def cross_z(a, s):
-    """a x (s z)."""
+    """Return a x (s z)."""
     return s * a[1], -s * a[0], 0.0
 
 
 @inline
 def add_z(a, s):
-    """a + s z."""
+    """Return a + s z."""
     return a[0], a[1], a[2] + s
 
 
 @inline
 def matvec(R, a):
-    """R a."""
+    """Return R a."""
     return (
         R[0] * a[0] + R[1] * a[1] + R[2] * a[2],
         R[3] * a[0] + R[4] * a[1] + R[5] * a[2],
@@ -131,7 +131,7 @@ def matvec(R, a):
 
 @inline
 def matvec_t(R, a):
-    """R^T a."""
+    """Return R^T a."""
     return (
         R[0] * a[0] + R[3] * a[1] + R[6] * a[2],
         R[1] * a[0] + R[4] * a[1] + R[7] * a[2],
@@ -141,7 +141,7 @@ def matvec_t(R, a):
 
 @inline
 def symvec(S, a):
-    """S a for a symmetric S."""
+    """Return S a for a symmetric S."""
     return (
         S[0] * a[0] + S[1] * a[1] + S[2] * a[2],
         S[1] * a[0] + S[3] * a[1] + S[4] * a[2],
@@ -151,13 +151,13 @@ def symvec(S, a):
 
 @inline
 def column_z(R):
-    """R z."""
+    """Return R z."""
     return R[2], R[5], R[8]
 
 
 @inline
 def matmul(A, B):
-    """A B."""
+    """Return A B."""
     return (
         A[0] * B[0] + A[1] * B[3] + A[2] * B[6],
         A[0] * B[1] + A[1] * B[4] + A[2] * B[7],
@@ -193,7 +193,7 @@ def add9(A, B):
 
 @inline
 def congruence(R, S):
-    """R S R^T for a symmetric S."""
+    """Return R S R^T for a symmetric S."""
     a = symvec(S, (R[0], R[1], R[2]))
     b = symvec(S, (R[3], R[4], R[5]))
     c = symvec(S, (R[6], R[7], R[8]))
@@ -209,7 +209,7 @@ def congruence(R, S):
 
 @inline
 def turn_z(E, s, c):
-    """E Rz(angle), from the angle's sine and cosine."""
+    """Return E Rz(angle), from the angle's sine and cosine."""
     return (
         c * E[0] + s * E[1],
         c * E[1] - s * E[0],
@@ -225,7 +225,7 @@ def turn_z(E, s, c):
 
 @inline
 def rate_matrix(wd, w, wa):
-    """[wd x] + [w x][wa x]: what turns a point's place into its acceleration."""
+    """Return [wd x] + [w x][wa x], which maps a point's place to its acceleration."""
     d = dot(w, wa)
     return (
         wa[0] * w[0] - d,

@@ -1,4 +1,4 @@
-"""A robot from a list of joints with the links they carry: what every description ends in."""
+"""Assembly of a RobotModel from joints with their links, the last step of every description."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class JointRow:
     rotor_inertia: float = 0.0
     viscous: float = 0.0
     coulomb: float = 0.0
-    mimics: str | None = None  # the joint whose position it follows, ratio * q + offset
+    mimics: str | None = None  # leader of a mimic joint: position = ratio * q + offset
     ratio: float = 1.0
     offset: float = 0.0
 
@@ -46,7 +46,7 @@ def assemble(
     base_body: RigidBody | None = None,
     gravity: Sequence[float] | Array = GRAVITY,
 ) -> RobotModel:
-    """The RobotModel of these rows. `frames` are further named frames beside the links' own."""
+    """Return the RobotModel of these rows; `frames` are further named frames."""
     own = [row for row in rows if row.mimics is None]
     number = {row.joint: k for k, row in enumerate(own)}
     coordinate = [number[row.mimics or row.joint] for row in rows]
@@ -54,8 +54,8 @@ def assemble(
     def per_joint(key: str) -> Array:
         return np.array([getattr(row, key) for row in own], dtype=float)
 
-    def folded(key: str, power: int) -> Array:
-        """A loss or inertia per coordinate, with the share of the joints that follow it."""
+    def with_mimics(key: str, power: int) -> Array:
+        """Return a friction or inertia per coordinate, mimic joints added to their leader's."""
         total = np.zeros(len(own))
         for row, k in zip(rows, coordinate, strict=True):
             total[k] += abs(row.ratio) ** power * getattr(row, key)
@@ -65,7 +65,7 @@ def assemble(
     for i, row in enumerate(rows):
         all_frames[row.link] = Frame(i, np.eye(3), np.zeros(3))
     all_frames.update(frames or {})
-    coulomb = folded("coulomb", 1)
+    coulomb = with_mimics("coulomb", 1)
     return RobotModel(
         name=name,
         joint_names=tuple(row.joint for row in own),
@@ -74,8 +74,8 @@ def assemble(
         qd_max=per_joint("qd_max"),
         tau_max=per_joint("tau_max"),
         continuous=np.array([row.continuous for row in own], dtype=bool),
-        rotor_inertia=folded("rotor_inertia", 2),
-        viscous=folded("viscous", 2),
+        rotor_inertia=with_mimics("rotor_inertia", 2),
+        viscous=with_mimics("viscous", 2),
         coulomb=coulomb,
         stiction=coulomb,
         stribeck=np.zeros(len(own)),

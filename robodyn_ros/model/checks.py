@@ -1,4 +1,4 @@
-"""Whether a model can be computed with: what is wrong, on which link, and what to do about it."""
+"""Checks of a model: errors name the link or joint, the fault and the remedy."""
 
 from __future__ import annotations
 
@@ -13,24 +13,27 @@ from .robot import RobotModel
 
 Array = npt.NDArray[np.float64]
 
-ROUNDING = 1e-6  # relative: what a description's printed digits may be off by
-POINT = 1e-9  # [m^2]: radius of gyration squared below which a body counts as a point
-SINGULAR = 1e-14  # relative: below it a mass matrix has no inertia for some motion
-NOTHING = 1e-14  # relative to the largest inertia: less is the rounding of zero in a sum of both
+ROUNDING = 1e-6  # relative rounding error of a description's printed digits
+POINT = 1e-9  # [m^2], square of the radius of gyration below which a body counts as a point
+SINGULAR = 1e-14  # relative eigenvalue below which a mass matrix is singular
+ZERO_INERTIA = 1e-14  # relative to the largest inertia; smaller is a rounded zero
 
 
 def check_model(
     model: RobotModel, *, strict: bool = False, error: type[ModelError] = ModelError
 ) -> None:
-    """Raise for a model without meaningful dynamics; warn (strict: raise) for an odd one."""
+    """Reject a model without meaningful dynamics; warn about an inconsistent inertia.
+
+    With `strict`, an inconsistent inertia is rejected too.
+    """
     base = next((link for link, frame in model.frames.items() if frame.body < 0), "base")
     bodies = [(link, model.body(i)) for i, link in enumerate(model.link_names)]
     for link, body in [*bodies, (base, model.base_body)]:
-        odd = _check_body(body, f"link '{link}' (with all that is fixed to it)", error)
-        if odd and strict:
-            raise error(odd + "; correct its inertia or load without strict=True")
-        if odd:
-            warnings.warn(odd, ModelWarning, stacklevel=3)
+        warning = _check_body(body, f"link '{link}' (with all that is fixed to it)", error)
+        if warning and strict:
+            raise error(warning + "; correct its inertia or load without strict=True")
+        if warning:
+            warnings.warn(warning, ModelWarning, stacklevel=3)
     for k in range(model.n):
         _check_coordinate(model, k, error)
     if not np.all(np.isfinite(model.gravity)):
@@ -39,7 +42,7 @@ def check_model(
 
 
 def _check_body(body: RigidBody, what: str, error: type[ModelError]) -> str:
-    """Raise for a body that cannot be; what is odd about it, or nothing, comes back."""
+    """Reject a negative mass or inertia; return a warning about an inconsistent one, or ''."""
     if not np.isfinite(body.mass) or body.mass < 0.0:
         raise error(
             f"{what} has mass {body.mass:g} kg; a mass must be finite and not negative: correct it"
@@ -62,7 +65,7 @@ def _check_body(body: RigidBody, what: str, error: type[ModelError]) -> str:
 
 
 def _check_coordinate(model: RobotModel, k: int, error: type[ModelError]) -> None:
-    """Friction, rotor and limits of one coordinate."""
+    """Reject wrong friction, rotor inertia or limits of one coordinate."""
     joint = model.joint_names[k]
     for name in ("rotor_inertia", "viscous", "coulomb", "stiction", "stribeck"):
         value = getattr(model, name)[k]
@@ -82,7 +85,7 @@ def _check_coordinate(model: RobotModel, k: int, error: type[ModelError]) -> Non
 
 
 def _check_mass_matrix(model: RobotModel, error: type[ModelError]) -> None:
-    """Every motion must meet some inertia, or no acceleration follows from a torque."""
+    """Reject a singular mass matrix: no acceleration would follow from a torque."""
     random = np.random.default_rng(0)
     worst = np.zeros(model.n)
     for _ in range(3):  # a posture may be singular by chance
@@ -90,8 +93,8 @@ def _check_mass_matrix(model: RobotModel, error: type[ModelError]) -> None:
         if not np.all(np.isfinite(M)):
             raise error("the mass matrix is not finite; correct the masses and lengths")
         inertia = np.diag(M)
-        if np.all(inertia > NOTHING * inertia.max()):
-            # Scale to a unit diagonal: a light finger on a heavy arm is no fault.
+        if np.all(inertia > ZERO_INERTIA * inertia.max()):
+            # Scale to a unit diagonal: a light finger on a heavy arm is valid.
             size = np.sqrt(inertia)
             values, vectors = np.linalg.eigh(M / size / size[:, None])
             if values[0] > SINGULAR * model.n:
@@ -107,7 +110,7 @@ def _check_mass_matrix(model: RobotModel, error: type[ModelError]) -> None:
 
 
 def mass_matrix_by_jacobians(model: RobotModel, q: Array) -> Array:
-    """M = sum of m Jv^T Jv + Jw^T I Jw: slow and plain, for checks that need no compiler."""
+    """Return M (n, n), the sum of m Jv^T Jv + Jw^T I Jw: slow, but needs no compiler."""
     bodies = len(model.link_names)
     R, (o, z) = np.zeros((bodies, 3, 3)), np.zeros((2, bodies, 3))
     Jv, Jw, Hw = np.zeros((3, bodies, model.n, 3))  # of the centres of mass; Hw = I Jw
@@ -137,7 +140,7 @@ def mass_matrix_by_jacobians(model: RobotModel, q: Array) -> Array:
 
 
 def rotation_about(axis: Array, angle: float) -> Array:
-    """Rotation matrix about a unit axis (Rodrigues)."""
+    """Return the rotation matrix (3, 3) about a unit axis (Rodrigues), angle [rad]."""
     x, y, z = axis
     K = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
     return np.eye(3) + np.sin(angle) * K + (1.0 - np.cos(angle)) * K @ K

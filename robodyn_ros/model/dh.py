@@ -24,7 +24,7 @@ from .robot import GRAVITY, Frame, RobotModel
 
 @dataclass(frozen=True, eq=False)
 class DHRow:
-    """One row of the table, with the inertial parameters of the link beside it.
+    """One row of the table, with the inertial parameters and limits of its link.
 
     The joint's variable adds to theta (revolute) or d (prismatic). In a modified table, a and
     alpha of a row are those that lead from the previous frame to this one.
@@ -38,7 +38,7 @@ class DHRow:
     mass: float = 0.0  # [kg]
     com: Sequence[float] = (0.0, 0.0, 0.0)  # [m], in the row's DH frame
     inertia: Any = 0.0  # [kg m^2] about the centre of mass, DH axes: (3, 3), diagonal, or a number
-    parent: int | None = None  # row it sits on: None the one before, -1 the base
+    parent: int | None = None  # index of the parent's row; None: the row before, -1: the base
     q_min: float = -INFINITE
     q_max: float = INFINITE
     qd_max: float = INFINITE
@@ -59,9 +59,10 @@ def from_dh(
     gravity: Sequence[float] = GRAVITY,
     base_rotation: Any = None,
 ) -> RobotModel:
-    """The robot of a DH table: joints joint_1 …, links link_1 …, DH frames dh_1 ….
+    """Return the robot of a DH table, with joints joint_1 …, links link_1 …, DH frames dh_1 ….
 
-    `base_rotation` (3, 3) turns the table's frame 0 in the base, say to lay axis 1 level.
+    `convention` is standard or modified. `gravity` (3,) [m/s^2] is in the base's axes.
+    `base_rotation` (3, 3) is the rotation of the table's frame 0 in the base frame.
     """
     if convention not in ("standard", "modified"):
         raise ArgumentError(f"convention must be 'standard' or 'modified', got {convention!r}")
@@ -121,15 +122,17 @@ def _row(i: int, row: DHRow | Mapping[str, Any]) -> DHRow:
 
 
 def rotation_x(angle: float) -> Array:
+    """Return the rotation matrix (3, 3) about x."""
     c, s = math.cos(angle), math.sin(angle)
     return exact(np.array([[1.0, 0.0, 0.0], [0.0, c, -s], [0.0, s, c]]))
 
 
 def rotation_z(angle: float) -> Array:
+    """Return the rotation matrix (3, 3) about z."""
     c, s = math.cos(angle), math.sin(angle)
     return exact(np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]]))
 
 
 def exact(x: Array) -> Array:
-    """Without the 6e-17 that cos(pi/2) leaves behind."""
+    """Return x with rounding errors such as cos(pi/2) = 6e-17 set to 0."""
     return np.where(np.abs(x) < 1e-15, 0.0, x)

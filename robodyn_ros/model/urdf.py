@@ -1,4 +1,4 @@
-"""load_urdf(): any fixed-base tree in a URDF as a RobotModel."""
+"""load_urdf: a fixed-base tree in a URDF as a RobotModel."""
 
 from __future__ import annotations
 
@@ -33,23 +33,24 @@ def load_urdf(
     rotor_inertia: float | Sequence[float] | Mapping[str, float] | None = None,
     gravity: Sequence[float] = GRAVITY,
 ) -> RobotModel:
-    """The robot in a URDF: a path, or XML text that begins with '<'.
+    """Return the robot in a URDF, given as a path or as XML text that begins with '<'.
 
     Joints are ordered depth first from the root, siblings as in the document. Links on fixed
-    joints are lumped into the body that carries them; every link keeps its name in `frames`.
-    A mimic joint has no coordinate: its motion, rotor inertia and friction count in its leader's.
-    Limits that are missing, and an effort or velocity of 0, mean "not limited".
+    joints are lumped into the body that carries them; every link keeps its name in `frames`. A
+    mimic joint has no coordinate: its motion, rotor inertia and friction are added to its
+    leader's. Missing limits, and an effort or velocity of 0, mean "not limited".
 
-    root: link that becomes the fixed base, with only what it carries; gravity is in its axes.
-    tip: link at which the arm ends; movable joints off the way to it are cut with all they carry,
-        except locked ones.
-    lock: joints that stand still, at 0 or at the mapped position [rad or m]; what mimics them too.
-    strict: what is odd (inertias that no distribution of mass has, …) raises instead of warns.
+    root: link that becomes the fixed base; only its subtree is kept; gravity is in its axes.
+    tip: link at which the arm ends; movable joints that do not lead to it are cut off with their
+        subtrees, except locked ones.
+    lock: joints that are fixed, at 0 or at the mapped position [rad or m], and their mimic joints.
+    strict: raise instead of warn, e.g. about physically inconsistent inertias.
     rotor_inertia: reflected to the joint [kg m^2 or kg]: one number, one per coordinate, or by
         joint name; overrides gear_ratio^2 * rotor_inertia of the <transmission>s (Drake's tags).
+    gravity: (3,) [m/s^2].
 
-    Raises UrdfError, in one sentence that names the element, the fault and the remedy. The file
-    may come from a stranger: it is limited in size, and nothing it refers to is opened.
+    Raises UrdfError, whose message names the element, the fault and the remedy. Untrusted files
+    are safe: their size is limited, and no file or address in them is opened.
     """
     document = read_urdf(path_or_xml)
     tree = Tree(parse_elements(document))
@@ -60,7 +61,7 @@ def load_urdf(
     rotors = _rotors(plan, rotor_inertias(document), rotor_inertia)
     rows = _rows(plan, bodies, rotors)
     model = assemble(tree.name, rows, bodies.frames, root, bodies.base, _gravity(gravity))
-    for sentence in document.oddities + bodies.negative_masses():
+    for sentence in document.warnings + bodies.negative_masses():
         if strict:
             raise UrdfError(sentence)
         warnings.warn(sentence, ModelWarning, stacklevel=2)
@@ -69,7 +70,7 @@ def load_urdf(
 
 
 class _Bodies:
-    """The moving bodies of a plan, each with everything that is fixed to it."""
+    """The moving bodies of a plan, each lumped with all links that are fixed to it."""
 
     def __init__(self, plan: Plan) -> None:
         self.tree = plan.tree
@@ -87,7 +88,7 @@ class _Bodies:
                 self._add_rigid(joint, plan.rigid[joint.name])
 
     def negative_masses(self) -> list[str]:
-        """Sentences about links of negative mass; raises if their whole body's is negative."""
+        """Return warnings about links of negative mass; raise if a whole body's is negative."""
         found = []
         for link, frame in self.frames.items():
             mass = self.tree.links[link].mass
@@ -108,7 +109,7 @@ class _Bodies:
 
     def _add_rigid(self, joint: Joint, position: float) -> None:
         rotation, place = joint.rotation, joint.place
-        if position:  # a fixed joint's axis means nothing and may be anything
+        if position:  # the axis of a fixed joint may be invalid
             axis = unit_axis(joint)
             if joint.kind == "prismatic":
                 place = place + rotation @ axis * position
@@ -127,24 +128,24 @@ class _Bodies:
 
 
 def unit_axis(joint: Joint) -> Array:
-    """The direction of a joint's axis, in its own frame."""
+    """Return the unit axis (3,) of a joint, in its own frame."""
     size = np.abs(joint.axis).max()
     if size == 0.0:
         raise UrdfError(
             f"joint {quoted(joint.name)} has axis 0 0 0, which is no direction; give it one, such "
             'as <axis xyz="0 0 1"/>'
         )
-    scaled = joint.axis / size  # so that no square underflows
+    scaled = joint.axis / size  # against underflow of the squares
     return scaled / np.linalg.norm(scaled)
 
 
 def _joined(frame: Frame, rotation: Array, place: Array) -> tuple[Array, Array]:
-    """A pose given in `frame`, as seen from the body that carries the frame."""
+    """Return a pose that is given in `frame` in the frame of its body."""
     return frame.rotation @ rotation, frame.rotation @ place + frame.place
 
 
 def _rows(plan: Plan, bodies: _Bodies, rotors: Mapping[str, float]) -> list[JointRow]:
-    """The moving joints with what they carry, for `assemble`."""
+    """Return the moving joints with their bodies, for `assemble`."""
     continuous = _continuous(plan)
     rows = []
     for row, (name, coupling) in enumerate(plan.moving.items()):
@@ -190,7 +191,7 @@ def _joint_limits(joint: Joint) -> tuple[float, float, float, float]:
         return -math.inf, math.inf, speed, effort
     if joint.lower == math.inf or joint.upper == -math.inf:
         raise UrdfError(
-            f"{what} has limits {joint.lower:g} … {joint.upper:g}, which leave it no place; "
+            f"{what} has limits {joint.lower:g} … {joint.upper:g}, an empty range; "
             "correct them in <limit>"
         )
     if joint.lower > joint.upper:
@@ -202,7 +203,7 @@ def _joint_limits(joint: Joint) -> tuple[float, float, float, float]:
 
 
 def _continuous(plan: Plan) -> dict[str, bool]:
-    """Which coordinates return to the same posture after a turn, with all that follows them."""
+    """Return which coordinates are periodic, their mimic joints included."""
     result = {name: plan.tree.joints[name].kind == "continuous" for name in plan.coordinates}
     for name, coupling in plan.moving.items():
         if plan.tree.joints[name].kind == "prismatic" or coupling.ratio % 1.0:
@@ -211,7 +212,7 @@ def _continuous(plan: Plan) -> dict[str, bool]:
 
 
 def _friction(joint: Joint) -> tuple[float, float]:
-    """Viscous and Coulomb friction of a joint."""
+    """Return viscous and Coulomb friction of a joint."""
     for name, value in (("damping", joint.damping), ("friction", joint.friction)):
         if value < 0.0:
             raise UrdfError(
@@ -222,7 +223,7 @@ def _friction(joint: Joint) -> tuple[float, float]:
 
 
 def _rotors(plan: Plan, described: Mapping[str, float], given: Any) -> dict[str, float]:
-    """Reflected inertia of each moving joint: as given, or else as the URDF describes."""
+    """Return the reflected inertia of each moving joint: the argument's, else the URDF's."""
     for name in described:
         plan.tree.check_joint(name, "a <transmission> with a rotor inertia")
     if given is not None and not isinstance(given, Mapping):

@@ -1,4 +1,4 @@
-"""The links, joints and rotors of a reduced URDF, each value judged and named when it is wrong."""
+"""Links, joints and rotors of a reduced URDF, with a check of every value."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from .urdf_xml import Document, one_line, quoted
 
 Array = npt.NDArray[np.float64]
 
-LARGEST = 1e9  # [SI]: beyond it no robot is meant, and squares and sums could overflow
+LARGEST = 1e9  # [SI], above any robot; larger squares and sums could overflow
 
-# Tag -> its numbers: attribute -> how many.
+# Tag -> attributes -> count of numbers
 NUMBERS = {
     "origin": {"xyz": 3, "rpy": 3},
     "axis": {"xyz": 3},
@@ -32,7 +32,7 @@ NUMBERS = {
     "rotor_inertia": {"value": 1},
 }
 NAMES = {"parent": ("link",), "child": ("link",), "mimic": ("joint",), "joint": ("name", "type")}
-OPTIONAL = {"origin", "limit", "dynamics"}  # their attributes may be missing
+OPTIONAL = {"origin", "limit", "dynamics"}  # tags whose attributes may be missing
 OPTIONAL_ATTRIBUTES = {"multiplier", "offset"}
 PARSED_KINDS = {"revolute", "continuous", "prismatic", "fixed", "floating", "planar"}
 CHILDREN = {"inertial": ("mass", "inertia"), "joint": ("parent", "child")}
@@ -68,19 +68,19 @@ class Elements:
 
 
 def parse_elements(document: Document) -> Elements:
-    """The links and joints of a document, after a check of every value."""
-    from urdf_parser_py.urdf import Robot  # here: it brings lxml, which loads slowly
+    """Return the links and joints of a document, after a check of every value."""
+    from urdf_parser_py.urdf import Robot  # here, because its import of lxml is slow
 
     kinds = []
     for part in document.robot:
         _check_part(part)
         if part.tag == "joint":
             kinds.append(part.attrib["type"])
-            if kinds[-1] not in PARSED_KINDS:  # whether it matters is judged later
+            if kinds[-1] not in PARSED_KINDS:  # rejected later, if the joint is used
                 part.set("type", "unknown")
     try:
         robot = Robot.from_xml_string(tostring(document.robot, encoding="utf-8"))
-    except Exception as fault:  # its checks raise whatever comes
+    except Exception as fault:  # the parser raises exceptions of any type
         raise UrdfError(
             f"the URDF cannot be read: {one_line(fault)}; correct that element"
         ) from fault
@@ -92,7 +92,7 @@ def parse_elements(document: Document) -> Elements:
 
 
 def rotor_inertias(document: Document) -> dict[str, float]:
-    """Joint -> reflected inertia gear_ratio^2 * rotor_inertia [kg m^2], from the transmissions."""
+    """Return joint -> gear_ratio^2 * rotor_inertia [kg m^2], from the transmissions."""
     found: dict[str, float] = {}
     for transmission in document.transmissions:
         reflected = sum(
@@ -107,14 +107,14 @@ def rotor_inertias(document: Document) -> dict[str, float]:
 
 
 def pose(origin: Any) -> tuple[Array, Array]:
-    """Rotation and place of an <origin>; identity if there is none."""
+    """Return rotation (3, 3) and place (3,) [m] of an <origin>; identity if it is missing."""
     if origin is None:
         return np.eye(3), np.zeros(3)
     return rotation_from_rpy(origin.rpy or (0.0, 0.0, 0.0)), np.array(origin.xyz or (0.0,) * 3)
 
 
 def rotation_from_rpy(rpy: Sequence[float]) -> Array:
-    """R = Rz(yaw) Ry(pitch) Rx(roll): turns about the fixed axes x, then y, then z."""
+    """Return R = Rz(yaw) Ry(pitch) Rx(roll) (3, 3), rotations about fixed axes [rad]."""
     (cr, cp, cy), (sr, sp, sy) = np.cos(rpy), np.sin(rpy)
     return np.array(
         [
@@ -126,7 +126,7 @@ def rotation_from_rpy(rpy: Sequence[float]) -> Array:
 
 
 def _check_part(part: Element) -> None:
-    """Judge a link or joint, and leave in it only what the parser knows."""
+    """Check a link or joint, and remove attributes that the parser does not know."""
     what = f"{part.tag} {quoted(part.get('name'))}"
     for element in part.iter():
         for tag in CHILDREN.get(element.tag, ()):
@@ -139,7 +139,7 @@ def _check_part(part: Element) -> None:
 
 
 def _complete_limit(limit: Element) -> None:
-    """Write out what a missing attribute means: no effort, speed or range is known."""
+    """Add the defaults of missing attributes: effort, velocity and range are unknown."""
     for name in ("effort", "velocity"):
         limit.attrib.setdefault(name, "0")
     if "lower" not in limit.attrib and "upper" not in limit.attrib:
@@ -168,7 +168,7 @@ def _check_numbers(element: Element, what: str) -> None:
 
 
 def numbers_in(text: str, count: int, what: str, *, limit: bool = False) -> list[float]:
-    """The `count` numbers in an attribute: finite, of a robot's size; a limit may be endless."""
+    """Return the `count` numbers in an attribute, finite and below LARGEST; limits may be inf."""
     try:
         values = [float(word) for word in text.split() if "_" not in word]
     except ValueError:
@@ -181,7 +181,7 @@ def numbers_in(text: str, count: int, what: str, *, limit: bool = False) -> list
             raise UrdfError(f"{what} holds {value:g}, which is not a finite number; correct it")
         if abs(value) > LARGEST and not limit:
             raise UrdfError(
-                f"{what} holds {value:g}, which no robot has (at most {LARGEST:g} in SI units); "
+                f"{what} holds {value:g}, which is too large (at most {LARGEST:g} in SI units); "
                 "correct it"
             )
     return values

@@ -1,4 +1,4 @@
-"""Which joints of a URDF move, which are rigid and which are cut away."""
+"""The tree of a URDF, and the plan of its joints: moving, rigid or cut off."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOVABLE = ("revolute", "continuous", "prismatic")
 
 @dataclass(frozen=True)
 class Coupling:
-    """Where a moving joint stands: ratio * q[joint] + offset."""
+    """Position of a moving joint: ratio * q[joint] + offset."""
 
     joint: str
     ratio: float = 1.0
@@ -25,7 +25,7 @@ class Coupling:
 
 
 class Tree:
-    """The links and joints of a URDF, which are checked to be one tree."""
+    """The links and joints of a URDF, checked to form one tree."""
 
     def __init__(self, elements: Elements) -> None:
         self.name = elements.name
@@ -43,7 +43,7 @@ class Tree:
         self._check_reachable()
 
     def walk(self, root: str) -> Iterator[Joint]:
-        """All joints below a link: depth first, siblings in document order."""
+        """Yield all joints below a link, depth first, siblings in document order."""
         stack = self.below[root][::-1]
         while stack:
             joint = stack.pop()
@@ -51,7 +51,7 @@ class Tree:
             stack.extend(self.below[joint.child][::-1])
 
     def way(self, root: str, tip: str) -> list[Joint]:
-        """The joints from a link down to one below it."""
+        """Return the joints from a link to one below it."""
         joints: list[Joint] = []
         link = tip
         while link != root:
@@ -65,7 +65,7 @@ class Tree:
         return joints[::-1]
 
     def check_link(self, name: Any, argument: str) -> str:
-        """`name`, if it is a link."""
+        """Return `name`; raise UrdfError if it is no link."""
         if not isinstance(name, str) or name not in self.links:
             raise UrdfError(
                 f"{argument} {quoted(name)} is no link of robot {quoted(self.name)}; choose one "
@@ -74,7 +74,7 @@ class Tree:
         return name
 
     def check_joint(self, name: Any, argument: str) -> Joint:
-        """The joint called `name`, if there is one."""
+        """Return the joint called `name`; raise UrdfError if there is none."""
         if not isinstance(name, str) or name not in self.joints:
             raise UrdfError(
                 f"{argument} names joint {quoted(name)}, which robot {quoted(self.name)} does not "
@@ -133,7 +133,7 @@ class Tree:
                 raise self._loop(link)
 
     def _loop(self, link: str) -> UrdfError:
-        """The error about the loop that is met on the way up from a link."""
+        """Return the error about the loop above a link."""
         seen: set[str] = set()
         while link not in seen:
             seen.add(link)
@@ -146,7 +146,7 @@ class Tree:
 
 
 class Plan:
-    """What becomes of each joint below the root: it moves, it is rigid, or it is cut away."""
+    """Role of each joint below the root: moving, rigid, or cut off."""
 
     def __init__(self, tree: Tree, root: str, tip: str | None, lock: Mapping[str, float]) -> None:
         self.tree, self.root, self.lock = tree, root, lock
@@ -155,7 +155,7 @@ class Plan:
         kept = {joint.name for joint in on_way}
         self.moving: dict[str, Coupling] = {}  # in the order of the rows
         self.rigid: dict[str, float] = {}  # joint -> its position
-        cut: set[str] = set()  # links that are cut away, with all they carry
+        cut: set[str] = set()  # links that are cut off with their subtrees
         for joint in below:
             if joint.parent in cut:
                 cut.add(joint.child)
@@ -171,11 +171,11 @@ class Plan:
 
     @property
     def coordinates(self) -> list[str]:
-        """The joints with a coordinate of their own, in the order of the rows."""
+        """Joints with a coordinate of their own, in the order of the rows."""
         return [name for name, coupling in self.moving.items() if coupling.joint == name]
 
     def _position(self, joint: Joint, *, needed: bool) -> Coupling | float | None:
-        """How a joint moves, or where it stands still; None: not needed and so cut away."""
+        """Return the coupling of a moving joint, the position of a rigid one, or None: cut off."""
         if joint.name in self.lock or joint.kind == "fixed":
             return self.lock.get(joint.name, 0.0)
         if joint.kind not in MOVABLE:
@@ -189,7 +189,7 @@ class Plan:
         return coupling if needed else None
 
     def _coupling(self, joint: Joint) -> Coupling:
-        """Follow <mimic> from joint to joint up to one that moves freely or stands still."""
+        """Return the coupling to the joint that ends the chain of <mimic>."""
         ratio, offset = 1.0, 0.0
         seen = [joint.name]
         while joint.mimic and joint.name not in self.lock and joint.kind != "fixed":
@@ -211,12 +211,12 @@ class Plan:
         if max(abs(ratio), abs(offset)) > LARGEST:
             raise UrdfError(
                 f"joint {quoted(seen[0])} mimics {quoted(joint.name)} with ratio {ratio:g} and "
-                f"offset {offset:g}, which no gear has; correct <mimic>"
+                f"offset {offset:g}, which is too large; correct <mimic>"
             )
         return Coupling(joint.name, ratio, offset)
 
     def _standstill(self, coupling: Coupling) -> float | None:
-        """The position of a joint whose leader is locked or fixed; None if that one moves."""
+        """Return the position of a joint whose leader is locked or fixed; None if it moves."""
         leader = self.tree.joints[coupling.joint]
         if leader.name in self.lock or leader.kind == "fixed":
             return coupling.ratio * self.lock.get(leader.name, 0.0) + coupling.offset
@@ -227,7 +227,7 @@ class Plan:
             if coupling.joint not in self.moving:
                 leader = quoted(coupling.joint)
                 raise UrdfError(
-                    f"joint {quoted(name)} mimics {leader}, which root= or tip= cuts away; lock "
+                    f"joint {quoted(name)} mimics {leader}, which root= or tip= cuts off; lock "
                     f"one of them (lock=[{quoted(name)}]), or choose root and tip so that "
                     f"{leader} stays"
                 )
@@ -247,7 +247,7 @@ def _unsupported(joint: Joint) -> UrdfError:
 
 
 def locked_positions(tree: Tree, lock: Any) -> dict[str, float]:
-    """The `lock` argument as a mapping: joint -> position."""
+    """Return the `lock` argument as a mapping: joint -> position [rad or m]."""
     if lock is None:
         return {}
     if isinstance(lock, str):
@@ -276,7 +276,7 @@ def _locked_position(joint: Joint, value: Any) -> float:
 
 
 def _some(names: Iterable[str]) -> str:
-    """The names for a message, not more than a dozen."""
+    """Return the names for a message, at most twelve."""
     every = list(names)
     listed = ", ".join(quoted(name) for name in every[:12])
     return listed + (f" and {len(every) - 12} more" if len(every) > 12 else "")

@@ -1,4 +1,4 @@
-"""A model written out as URDF, with plain shapes to look at and to collide with."""
+"""to_urdf: a model as URDF text, with simple visual and collision shapes."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import numpy as np
 from .rigid_body import Array, RigidBody
 from .robot import RobotModel
 
-FAR = 1e6  # [rad or m], in place of a limit that is none: URDF wants a number
+NO_LIMIT = 1e6  # [rad or m], for an infinite limit: URDF requires a number
 COLOURS = {"light": "0.85 0.87 0.9 1", "dark": "0.25 0.3 0.36 1"}
 
 
 def to_urdf(model: RobotModel, *, radius: float = 0.05) -> str:
-    """The robot as URDF text: joints, inertias, limits, friction and rotor inertias.
+    """Return the robot as URDF text: joints, inertias, limits, friction and rotor inertias.
 
-    Each link is drawn as a sphere [m] at its joint and cylinders to the joints it carries. Rotor
-    inertias are given the way Drake reads them, as a transmission with gear ratio 1. URDF has no
-    place for stiction and its fading: they are left out.
+    Each link is drawn as a sphere of `radius` [m] at its joint and cylinders to the joints it
+    carries. Rotor inertias are written as Drake reads them, as a transmission with gear ratio 1.
+    URDF has no elements for stiction and the Stribeck rate: they are left out.
     """
     robot = ET.Element("robot", name=model.name, attrib={"xmlns:drake": "http://drake.mit.edu"})
     for name, rgba in COLOURS.items():
@@ -69,11 +69,11 @@ def _add_joint(robot: ET.Element, model: RobotModel, i: int, base: str) -> None:
     ET.SubElement(joint, "axis", xyz=_numbers(model.axis[i]))
     limit = {}
     if kind != "continuous":
-        low, high = max(low, -FAR), min(high, FAR)
+        low, high = max(low, -NO_LIMIT), min(high, NO_LIMIT)
         if follows:
             low, high = sorted(model.ratio[i] * x + model.offset[i] for x in (low, high))
         limit = {"lower": _number(low), "upper": _number(high)}
-    # URDF has no word for "no limit"; 0 is what is left to say and what load_urdf reads so.
+    # URDF cannot express "no limit"; load_urdf reads 0 as such.
     limit["effort"] = _number(model.tau_max[k] if np.isfinite(model.tau_max[k]) else 0.0)
     limit["velocity"] = _number(model.qd_max[k] if np.isfinite(model.qd_max[k]) else 0.0)
     if kind != "continuous" or float(limit["effort"]) or float(limit["velocity"]):
@@ -111,7 +111,7 @@ def _add_rotor(robot: ET.Element, joint: str, inertia: float) -> None:
 
 
 def _reach(model: RobotModel, i: int) -> list[Array]:
-    """Where a link leads to: the joints it carries, else its frames, else its mass's far side."""
+    """Return the ends of a link [m]: its joints, else its frames, else twice its mass centre."""
     ends = [model.place[c] for c in np.flatnonzero(model.parent == i)]
     if not ends and i >= 0:
         ends = [f.place for f in model.frames.values() if f.body == i and f.place.any()]
@@ -120,7 +120,7 @@ def _reach(model: RobotModel, i: int) -> list[Array]:
 
 
 def _add_shapes(link: ET.Element, ends: list[Array], radius: float, colour: str) -> None:
-    """A ball at the joint and a tube to each end, the same to see and to touch."""
+    """Add a sphere at the joint and a cylinder to each end, visual and collision."""
     for use in ("visual", "collision"):
         shape = ET.SubElement(link, use)
         ET.SubElement(ET.SubElement(shape, "geometry"), "sphere", radius=_number(radius))
@@ -144,15 +144,15 @@ def _add_origin(joint: ET.Element, rotation: Array, place: Array) -> None:
 
 
 def roll_pitch_yaw(R: Array) -> Array:
-    """The fixed-axis angles with R = Rz(yaw) Ry(pitch) Rx(roll)."""
+    """Return roll, pitch, yaw (3,) [rad] with R = Rz(yaw) Ry(pitch) Rx(roll)."""
     pitch = math.atan2(-R[2, 0], math.hypot(R[0, 0], R[1, 0]))
-    if math.hypot(R[0, 0], R[1, 0]) < 1e-9:  # looking along z: only one turn is left to tell
+    if math.hypot(R[0, 0], R[1, 0]) < 1e-9:  # gimbal lock: yaw is set to 0
         return np.array([math.atan2(-R[1, 2], R[1, 1]), pitch, 0.0])
     return np.array([math.atan2(R[2, 1], R[2, 2]), pitch, math.atan2(R[1, 0], R[0, 0])])
 
 
 def _number(value: float) -> str:
-    """Shortest text that reads back as the same number."""
+    """Return the shortest text that reads back as the same number."""
     return repr(float(value) + 0.0).removesuffix(".0")
 
 

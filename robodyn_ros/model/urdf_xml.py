@@ -1,8 +1,8 @@
-"""A stranger's URDF, read without harm: size, depth and kind are limited, nothing is followed.
+"""Safe reader of untrusted URDFs: size and depth are limited, no reference is followed.
 
-What comes out is the part that dynamics need: links with their <inertial>, joints, transmissions.
+It keeps the elements that dynamics need: links with their <inertial>, joints, transmissions.
 Everything else (visual, collision, gazebo, ros2_control, …) is dropped while reading, so no mesh
-is ever opened and broken geometry does not matter.
+is opened and broken geometry does not matter.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from xml.parsers import expat
 from ..errors import ArgumentError, UrdfError
 
 MAX_BYTES = 5_000_000
-MAX_PIECE = 1_000_000  # of one tag: a parser takes in all its attributes before it says so
+MAX_TAG_BYTES = 1_000_000  # the parser reads all attributes of a tag before it reports it
 MAX_LEVELS = 64
 MAX_ELEMENTS = 100_000
 MAX_PARTS = 1000  # links, and joints
 
 RUN_XACRO = "run xacro first: xacro robot.urdf.xacro > robot.urdf"
 
-Kept = Mapping[str, Any]  # tag -> what is kept inside it
+Kept = Mapping[str, Any]  # tag -> tags that are kept inside it
 
 INSIDE_LINK: Kept = {"inertial": {"origin": {}, "mass": {}, "inertia": {}}}
 INSIDE_JOINT: Kept = dict.fromkeys(
@@ -36,27 +36,27 @@ ROTOR: Kept = {"gear_ratio": {}, "rotor_inertia": {}}
 KEPT: Kept = {
     "link": INSIDE_LINK,
     "joint": INSIDE_JOINT,
-    "drake:joint": INSIDE_JOINT,  # kept to be refused by its type, not overlooked
+    "drake:joint": INSIDE_JOINT,  # kept, to be rejected by its type
     "transmission": {"joint": {"actuator": ROTOR, **ROTOR}, "actuator": ROTOR},
 }
 
 
 @dataclass
 class Document:
-    """A URDF reduced to what dynamics need, as elements whose values nobody has judged yet."""
+    """A URDF reduced to the elements that dynamics need; their values are not checked yet."""
 
     robot: Element = field(default_factory=lambda: Element("robot"))  # links and joints only
     transmissions: list[Element] = field(default_factory=list)
-    oddities: list[str] = field(default_factory=list)  # sentences worth a warning
+    warnings: list[str] = field(default_factory=list)
 
 
 def read_urdf(source: Any) -> Document:
-    """The reduced URDF in a file (str or PathLike) or in XML text (str or bytes)."""
+    """Return the reduced URDF in a file (str or PathLike) or in XML text (str or bytes)."""
     text = _text_of(source)
     _check_pieces(text)
     reader = _Reader()
     parser = expat.ParserCreate()
-    parser.StartDoctypeDeclHandler = _refuse_doctype
+    parser.StartDoctypeDeclHandler = _reject_doctype
     parser.StartElementHandler = lambda tag, values: reader.start(
         tag, values, parser.CurrentLineNumber
     )
@@ -79,14 +79,14 @@ def read_urdf(source: Any) -> Document:
 
 
 def quoted(text: object, most: int = 80) -> str:
-    """A name or value as it may stand in a message: on one line and not too long."""
+    """Return a name or value quoted for a message, on one line and shortened."""
     text = str(text)
     half = most // 2
     return repr(text if len(text) <= most else f"{text[:half]}…{text[-half:]}")
 
 
 def one_line(fault: object) -> str:
-    """What another library says, on one line and not too long."""
+    """Return the message of another library on one line, shortened."""
     text = " ".join(str(fault).split()) or type(fault).__name__
     return text if len(text) <= 200 else text[:197] + "…"
 
@@ -111,19 +111,19 @@ def _text_of(source: Any) -> str | bytes:
 
 
 def _from_declaration(text: Any) -> Any:
-    """The same without blanks before an XML declaration, which a parser may not pass over."""
+    """Return the text without blanks before an XML declaration, which parsers reject."""
     start = text.lstrip()
     return start if start[:5] in ("<?xml", b"<?xml") else text
 
 
 def _read_file(path: Any) -> bytes:
-    """The content of a regular file of bearable size; nothing else is opened, or waited for."""
+    """Return the content of a regular file up to MAX_BYTES; pipes and devices are rejected."""
     what = f"URDF file {quoted(path, most=300)}"
     if not path:
         raise UrdfError("the URDF is empty; give a path or XML text that begins with '<'")
     try:
         _check_regular(os.stat(path), what)
-        # The file may be exchanged before it is opened: do not wait, and look again.
+        # The file may be exchanged before it is opened: do not block, and check again.
         flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
         with open(path, "rb", opener=lambda name, _: os.open(name, flags)) as file:
             _check_regular(os.fstat(file.fileno()), what)
@@ -161,9 +161,9 @@ def _check_size(size: int, what: str = "the URDF") -> None:
 
 
 def _check_pieces(text: Any) -> None:
-    """Refuse a tag that is too long; no tag has a second '<' in it."""
+    """Reject a tag that is too long; no tag has a second '<' in it."""
     mark = "<" if isinstance(text, str) else b"<"
-    step = MAX_PIECE // 2
+    step = MAX_TAG_BYTES // 2
     for start in range(0, len(text) - step, step):
         if text.find(mark, start, start + step) < 0:
             raise UrdfError(
@@ -172,21 +172,21 @@ def _check_pieces(text: Any) -> None:
             )
 
 
-def _refuse_doctype(name: str, *_: object) -> None:
+def _reject_doctype(name: str, *_: object) -> None:
     raise UrdfError(
-        f"the URDF declares a DOCTYPE ({quoted(name)}), through which entities can be smuggled "
-        "in; delete the <!DOCTYPE …> line"
+        f"the URDF declares a DOCTYPE ({quoted(name)}), which can define harmful entities; "
+        "delete the <!DOCTYPE …> line"
     )
 
 
 class _Reader:
-    """Collects the kept elements while the parser walks through the text."""
+    """Collector of the kept elements during parsing."""
 
     def __init__(self) -> None:
         self.document = Document()
         self.elements = 0
         self.parts = {"link": 0, "joint": 0}
-        # The open elements, and what is kept inside each; None: nothing, it is being dropped.
+        # The open elements, and the tags kept inside each; None: the element is dropped.
         self.open: list[tuple[Element, Kept] | None] = []
 
     def start(self, tag: str, values: dict[str, str], line: int) -> None:
@@ -238,9 +238,9 @@ class _Reader:
         return self._keep_part(tag.removeprefix("drake:"), values, line)
 
     def _keep_inside(self, above: Element, tag: str, values: dict[str, str]) -> Element:
-        """A child; of a link or joint's children that may stand there once, the first counts."""
+        """Return the new child; warn about a second one where only one is allowed."""
         if tag not in ("joint", "actuator") and above.find(tag) is not None:
-            self.document.oddities.append(
+            self.document.warnings.append(
                 f"{self._part()} has more than one <{tag}>, of which only the first counts: "
                 "delete the others"
             )
@@ -248,7 +248,7 @@ class _Reader:
         return SubElement(above, tag, values)
 
     def _part(self) -> str:
-        """The link, joint or transmission that is being read, for a message."""
+        """Return the current link, joint or transmission, for a message."""
         part = self.open[1][0] if self.open[1] else self.document.robot
         return f"{part.tag} {quoted(part.get('name', ''))}"
 
@@ -259,13 +259,13 @@ class _Reader:
         if self.parts[tag] > MAX_PARTS:
             raise UrdfError(
                 f"the URDF has more than {MAX_PARTS} {tag}s (the last one is "
-                f"{quoted(values['name'])}); leave out what does not move"
+                f"{quoted(values['name'])}); leave out fixed ones"
             )
         return SubElement(self.document.robot, tag, values)
 
 
 def _without_prefix(tag: str) -> str:
-    """Drake's extensions go by their local name: the prefix is not always declared, or 'drake'."""
+    """Return the local name of Drake's extensions, whose prefix varies; else the tag."""
     local = tag.rpartition(":")[2]
     return local if local in ROTOR else tag
 

@@ -1,4 +1,4 @@
-"""What the tests of the dynamics share: robots, motions, derivatives, and the functions."""
+"""Robots, motions, derivatives and functions that the tests of the dynamics share."""
 
 from functools import cache, partial
 

@@ -1,4 +1,4 @@
-"""Base parameters: how many there are, how they are grouped, and that nothing is lost."""
+"""Base parameters: their number, their grouping, and that they give the whole torque."""
 
 from functools import cache
 from pathlib import Path
@@ -39,7 +39,7 @@ def test_known_counts(name, count, with_rotors):
 
 
 def ur10e():
-    """The UR10e's frames; what its links weigh does not matter here."""
+    """The UR10e's frames; the masses do not matter here."""
     a, d = (0.0, -0.6127, -0.57155, 0.0, 0.0, 0.0), (0.1807, 0.0, 0.0, 0.17415, 0.11985, 0.11655)
     alpha = np.array([1, 0, 0, 1, -1, 0]) * np.pi / 2.0
     rows = [rd.DHRow(*row, mass=1.0, inertia=0.01) for row in zip(a, alpha, d, strict=True)]
@@ -65,7 +65,7 @@ def test_the_ur10e_has_36_and_40_with_rotors(load):
 
 @pytest.mark.parametrize(("seed", "count"), [(4, 46), (16, 44), (33, 42)])
 def test_one_coordinate_may_move_many_bodies(seed, count):
-    """Mimic joints bring columns, but no rows: it takes more states."""
+    """Mimic joints add columns but no rows, so more states are needed."""
     model = random_tree(seed, 8, mimic=0.9)
     assert model.n <= 2
     states = np.random.default_rng(3).uniform(-3.0, 3.0, (3, 600, model.n))

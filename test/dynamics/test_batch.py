@@ -1,4 +1,4 @@
-"""Many states at once give what one at a time gives, whatever they come as."""
+"""Batches equal single states, from arrays and lists of any kind, and in threads."""
 
 from concurrent.futures import ThreadPoolExecutor
 

@@ -1,4 +1,4 @@
-"""What must not matter: numbering, where the base stands, how frames are turned, units of mass."""
+"""Invariance under numbering, place of the base, rotation of the frames, and unit of mass."""
 
 import numpy as np
 from dynamics_cases import as_tuple
@@ -16,7 +16,7 @@ PER_ROW = ("prismatic", "ratio", "offset", "axis", "rotation", "place", "mass", 
 
 
 def quantities(model, q, qd, qdd):
-    """Everything that counts joints, as (n,) and (n, n) arrays."""
+    """All quantities per joint, as (n,) and (n, n) arrays."""
     tau, rate = rd.force_rate(model, q, qd, qdd, q)
     return (
         rd.inverse_dynamics(model, q, qd, qdd),
@@ -135,7 +135,7 @@ def test_heavier_robots_need_proportionally_more_torque(model, seed, s):
 @seeded
 @given(trees, seeds, st.floats(0.1, 10.0))
 def test_faster_motion_scales_as_hollerbach_says(model, seed, s):
-    """Time run s times as fast: s^2 on what is dynamic, s^3 on its rate, gravity as it was."""
+    """A motion s times as fast has s^2 the dynamic torque, s^3 its rate, and the same gravity."""
     q, qd, qdd, qddd = random_state(model, seed, 4)
     tau, rate = rd.force_rate(model, q, qd, qdd, qddd, gravity=False)
     fast = rd.force_rate(model, q, s * qd, s**2 * qdd, s**3 * qddd, gravity=False)

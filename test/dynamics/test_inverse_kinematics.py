@@ -1,4 +1,4 @@
-"""Inverse kinematics: against Pinocchio's poses, with limits, redundancy, and errors that tell."""
+"""Inverse kinematics against Pinocchio's poses, with limits, redundancy and error messages."""
 
 import pickle
 import re
@@ -182,7 +182,7 @@ def test_joints_at_their_limits_are_taken_out():
 
 
 def test_a_redundant_arm_gets_around_a_limit():
-    """Where the shortest way would leave a joint's range, the others make up for it."""
+    """Where the shortest step would leave a joint's range, the other joints compensate."""
     free = robot("kuka_lwr4")
     T = Tip(free).pose(BENT)
     T[:3, 3] += [0.0, -0.1, -0.05]
@@ -241,7 +241,7 @@ def test_all_arms_say_that_two_kilometres_are_too_far():
 
 
 def test_a_stretched_arm_bends_when_its_target_is_inside():
-    """At q = 0 no joint can do anything about a way along the arm: a dead end to begin with."""
+    """At q = 0 no joint moves the tip along the arm, so the first descent fails."""
     model = robot("planar_2r")
     T = np.eye(4)
     T[0, 3] = 1.5

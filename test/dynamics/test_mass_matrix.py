@@ -1,4 +1,4 @@
-"""The mass matrix: its properties, Pinocchio, and MuJoCo as a second opinion."""
+"""The mass matrix: its properties, and comparison with Pinocchio and MuJoCo."""
 
 import numpy as np
 import pytest

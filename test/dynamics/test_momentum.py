@@ -1,4 +1,4 @@
-"""The residual's terms in one sweep: p, C^T qd and g."""
+"""The terms p, C^T qd and g in one sweep."""
 
 import numpy as np
 import pytest

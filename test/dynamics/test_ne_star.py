@@ -12,7 +12,7 @@ OTHERS = sorted(set(VARIANTS) - set(SKEW_SYMMETRIC))
 
 
 def skew_error(model, variant, seed):
-    """How far Mdot - 2 C* is from skew-symmetric, relative to Mdot."""
+    """Return the symmetric part of Mdot - 2 C*, relative to Mdot."""
     q, qd = random_state(model, seed)
     Mdot = mass_matrix_rate(model, q, qd)
     N = Mdot - 2.0 * rd.coriolis_matrix_by_columns(model, q, qd, variant=variant)

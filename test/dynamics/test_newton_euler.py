@@ -1,4 +1,4 @@
-"""NE in its roles, against Pinocchio and against each other."""
+"""NE and its special cases, against Pinocchio and against each other."""
 
 import numpy as np
 import pinocchio as pin

@@ -1,4 +1,4 @@
-"""Everything against Pinocchio, on robots nobody chose: random trees, our arms, others' URDFs."""
+"""All quantities against Pinocchio, on random trees, our arms and published URDFs."""
 
 import sysconfig
 import warnings

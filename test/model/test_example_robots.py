@@ -1,4 +1,4 @@
-"""Every fixed-base arm of example-robot-data loads as it is and weighs what Pinocchio says."""
+"""Every fixed-base arm of example-robot-data loads, with Pinocchio's mass matrix."""
 
 import sysconfig
 import warnings

@@ -1,4 +1,4 @@
-"""RobotModel: nothing in it changes, and `replace` gives a changed copy."""
+"""RobotModel is immutable, and `replace` returns a changed copy."""
 
 import copy
 import dataclasses

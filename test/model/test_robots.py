@@ -1,4 +1,4 @@
-"""The arms of the papers: their kinematics by hand, and the URDF files made from them."""
+"""The built-in arms: their kinematics in closed form, and the URDF files made from them."""
 
 import shutil
 import subprocess

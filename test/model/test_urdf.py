@@ -1,4 +1,4 @@
-"""What load_urdf makes of a URDF, against Pinocchio's reading of the same text."""
+"""load_urdf against Pinocchio's model of the same text."""
 
 import math
 import re
@@ -91,7 +91,7 @@ def test_every_link_has_its_frame():
 
 
 def test_gravity_potential_is_pinocchios():
-    """Mass and centre of mass of what moves, which the mass matrix alone does not pin down."""
+    """Mass and centre of mass of the moving bodies, which the mass matrix alone does not fix."""
     model = load_urdf(TREE, gravity=(1.0, 2.0, -9.0))
     oracle = Oracle(TREE)
     oracle.model.gravity.linear = np.array([1.0, 2.0, -9.0])

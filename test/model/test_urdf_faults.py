@@ -1,4 +1,4 @@
-"""Bad URDFs are refused in one sentence that names the element and the remedy (rows 19 to 25)."""
+"""Invalid URDFs are rejected; the message names the element and the remedy (rows 19 to 25)."""
 
 import os
 import re
@@ -220,7 +220,7 @@ def test_triangle_inequality_warns_and_names_the_link():
 
 
 def test_negative_mass_that_is_outweighed_warns():
-    """Some files take mass away with a link on a fixed joint; what moves is judged as a whole."""
+    """Some files have a link of negative mass on a fixed joint; the whole body counts."""
     text = robot(*PAIR, link("hole", -0.01), joint("f", "a", "hole", "fixed"))
     with pytest.warns(ModelWarning, match="'hole'"):
         assert load_urdf(text).mass[0] == pytest.approx(0.99)
@@ -277,7 +277,7 @@ HARMFUL = {
 
 
 class Watch:
-    """What Python opens, connects to or starts; an audit hook cannot be taken away, only idle."""
+    """Records what Python opens, connects to or starts; an audit hook cannot be removed."""
 
     EVENTS = ("open", "socket.", "subprocess.", "os.system", "os.posix_spawn", "urllib.")
 
