@@ -3,7 +3,7 @@
 A matrix is a tuple of nine numbers, row by row; a symmetric one of six: xx, xy, xz, yy, yz, zz.
 """
 
-from .compile import U1, U2, U3, U4, U5, U6, U7, U8, inline
+from .compile import U1, U2, U3, U6, inline
 
 ZERO = (0.0, 0.0, 0.0)
 
@@ -29,53 +29,36 @@ def accumulate3(block, at, v):
 
 @inline
 def load6(block, at):
-    return (
-        block[at],
-        block[at + U1],
-        block[at + U2],
-        block[at + U3],
-        block[at + U4],
-        block[at + U5],
-    )
+    return load3(block, at) + load3(block, at + U3)
 
 
 @inline
 def store6(block, at, v):
-    store3(block, at, (v[0], v[1], v[2]))
-    store3(block, at + U3, (v[3], v[4], v[5]))
+    store3(block, at, v[:3])
+    store3(block, at + U3, v[3:])
 
 
 @inline
 def accumulate6(block, at, v):
-    accumulate3(block, at, (v[0], v[1], v[2]))
-    accumulate3(block, at + U3, (v[3], v[4], v[5]))
+    accumulate3(block, at, v[:3])
+    accumulate3(block, at + U3, v[3:])
 
 
 @inline
 def load9(block, at):
-    return (
-        block[at],
-        block[at + U1],
-        block[at + U2],
-        block[at + U3],
-        block[at + U4],
-        block[at + U5],
-        block[at + U6],
-        block[at + U7],
-        block[at + U8],
-    )
+    return load6(block, at) + load3(block, at + U6)
 
 
 @inline
 def store9(block, at, v):
-    store6(block, at, (v[0], v[1], v[2], v[3], v[4], v[5]))
-    store3(block, at + U6, (v[6], v[7], v[8]))
+    store6(block, at, v[:6])
+    store3(block, at + U6, v[6:])
 
 
 @inline
 def accumulate9(block, at, v):
-    accumulate6(block, at, (v[0], v[1], v[2], v[3], v[4], v[5]))
-    accumulate3(block, at + U6, (v[6], v[7], v[8]))
+    accumulate6(block, at, v[:6])
+    accumulate3(block, at + U6, v[6:])
 
 
 @inline
@@ -158,53 +141,25 @@ def column_z(R):
 @inline
 def matmul(A, B):
     """Return A B."""
-    return (
-        A[0] * B[0] + A[1] * B[3] + A[2] * B[6],
-        A[0] * B[1] + A[1] * B[4] + A[2] * B[7],
-        A[0] * B[2] + A[1] * B[5] + A[2] * B[8],
-        A[3] * B[0] + A[4] * B[3] + A[5] * B[6],
-        A[3] * B[1] + A[4] * B[4] + A[5] * B[7],
-        A[3] * B[2] + A[4] * B[5] + A[5] * B[8],
-        A[6] * B[0] + A[7] * B[3] + A[8] * B[6],
-        A[6] * B[1] + A[7] * B[4] + A[8] * B[7],
-        A[6] * B[2] + A[7] * B[5] + A[8] * B[8],
-    )
+    return matvec_t(B, A[:3]) + matvec_t(B, A[3:6]) + matvec_t(B, A[6:])
 
 
 @inline
 def add6(A, B):
-    return A[0] + B[0], A[1] + B[1], A[2] + B[2], A[3] + B[3], A[4] + B[4], A[5] + B[5]
+    return add(A[:3], B[:3]) + add(A[3:], B[3:])
 
 
 @inline
 def add9(A, B):
-    return (
-        A[0] + B[0],
-        A[1] + B[1],
-        A[2] + B[2],
-        A[3] + B[3],
-        A[4] + B[4],
-        A[5] + B[5],
-        A[6] + B[6],
-        A[7] + B[7],
-        A[8] + B[8],
-    )
+    return add6(A[:6], B[:6]) + add(A[6:], B[6:])
 
 
 @inline
 def congruence(R, S):
     """Return R S R^T for a symmetric S."""
-    a = symvec(S, (R[0], R[1], R[2]))
-    b = symvec(S, (R[3], R[4], R[5]))
-    c = symvec(S, (R[6], R[7], R[8]))
-    return (
-        R[0] * a[0] + R[1] * a[1] + R[2] * a[2],
-        R[0] * b[0] + R[1] * b[1] + R[2] * b[2],
-        R[0] * c[0] + R[1] * c[1] + R[2] * c[2],
-        R[3] * b[0] + R[4] * b[1] + R[5] * b[2],
-        R[3] * c[0] + R[4] * c[1] + R[5] * c[2],
-        R[6] * c[0] + R[7] * c[1] + R[8] * c[2],
-    )
+    x, y, z = R[:3], R[3:6], R[6:]
+    a, b, c = symvec(S, x), symvec(S, y), symvec(S, z)
+    return dot(x, a), dot(x, b), dot(x, c), dot(y, b), dot(y, c), dot(z, c)
 
 
 @inline

@@ -51,8 +51,8 @@ def assemble(
     number = {row.joint: k for k, row in enumerate(own)}
     coordinate = [number[row.mimics or row.joint] for row in rows]
 
-    def per_joint(key: str) -> Array:
-        return np.array([getattr(row, key) for row in own], dtype=float)
+    def stacked(items: Sequence[JointRow | RigidBody], key: str) -> Array:
+        return np.array([getattr(item, key) for item in items], dtype=float)
 
     def with_mimics(key: str, power: int) -> Array:
         """Return a friction or inertia per coordinate, mimic joints added to their leader's."""
@@ -69,10 +69,7 @@ def assemble(
     return RobotModel(
         name=name,
         joint_names=tuple(row.joint for row in own),
-        q_min=per_joint("q_min"),
-        q_max=per_joint("q_max"),
-        qd_max=per_joint("qd_max"),
-        tau_max=per_joint("tau_max"),
+        **{key: stacked(own, key) for key in ("q_min", "q_max", "qd_max", "tau_max")},
         continuous=np.array([row.continuous for row in own], dtype=bool),
         rotor_inertia=with_mimics("rotor_inertia", 2),
         viscous=with_mimics("viscous", 2),
@@ -84,14 +81,8 @@ def assemble(
         parent=np.array([row.parent for row in rows], dtype=np.int64),
         prismatic=np.array([row.prismatic for row in rows], dtype=bool),
         coordinate=np.array(coordinate, dtype=np.int64),
-        ratio=np.array([row.ratio for row in rows], dtype=float),
-        offset=np.array([row.offset for row in rows], dtype=float),
-        axis=np.array([row.axis for row in rows], dtype=float),
-        rotation=np.array([row.rotation for row in rows], dtype=float),
-        place=np.array([row.place for row in rows], dtype=float),
-        mass=np.array([row.body.mass for row in rows], dtype=float),
-        com=np.array([row.body.com for row in rows], dtype=float),
-        inertia=np.array([row.body.inertia for row in rows], dtype=float),
+        **{key: stacked(rows, key) for key in ("ratio", "offset", "axis", "rotation", "place")},
+        **{key: stacked([row.body for row in rows], key) for key in ("mass", "com", "inertia")},
         frames=all_frames,
         base_body=base_body or RigidBody(),
         gravity=np.array(gravity, dtype=float),
