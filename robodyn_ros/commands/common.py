@@ -12,6 +12,7 @@ from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from typer import Argument, Option
 
 from ..errors import ArgumentError, ResourceError
 from ..model.robot import RobotModel
@@ -26,24 +27,22 @@ console = Console()
 error_console = Console(stderr=True)
 
 # In help texts rich takes a lower-case unit in brackets for markup: write \[s].
-RobotArgument = Annotated[
-    str, typer.Argument(help="A URDF file, or a built-in arm such as lwr_iii.")
-]
-RootOption = Annotated[str | None, typer.Option(help="Link to take as the fixed base.")]
-TipOption = Annotated[str | None, typer.Option(help="Link at which the arm ends.")]
+RobotArgument = Annotated[str, Argument(help="A URDF file, or a built-in arm such as lwr_iii.")]
+RootOption = Annotated[str | None, Option(help="Link to take as the fixed base.")]
+TipOption = Annotated[str | None, Option(help="Link at which the arm ends.")]
 LockOption = Annotated[
-    list[str] | None, typer.Option(help="joint=position to lock, 0 by default; may be repeated.")
+    list[str] | None, Option(help="joint=position to lock, 0 by default; may be repeated.")
 ]
 ColumnsOption = Annotated[
     str | None,
-    typer.Option(help="Columns of a CSV file, by number or name: t=0 q=1-6 qd=7-12 tau=13-18."),
+    Option(help="Columns of a CSV file, by number or name: t=0 q=1-6 qd=7-12 tau=13-18."),
 ]
 DriveGainsOption = Annotated[
     str | None,
-    typer.Option("--gains", help="Drive gains [N m/A], separated by commas, for motor currents."),
+    Option("--gains", help="Drive gains [N m/A], separated by commas, for motor currents."),
 ]
-NamespaceOption = Annotated[str, typer.Option(help="Namespace of the nodes.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
+NamespaceOption = Annotated[str, Option(help="Namespace of the nodes.")]
+JsonOption = Annotated[bool, Option("--json", help="Print JSON, for scripts.")]
 
 
 def load(robot: str, root: str | None, tip: str | None, lock: list[str] | None) -> RobotModel:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from rich.markup import escape
+from typer import Argument, Option
 
 from ..errors import ArgumentError
 from .common import (
@@ -31,22 +31,20 @@ from .common import (
 @app.command()
 def excite(
     robot: RobotArgument,
-    out: Annotated[Path, typer.Option(help="A .csv table, or a .yaml JointTrajectory.")],
+    out: Annotated[Path, Option(help="A .csv table, or a .yaml JointTrajectory.")],
     root: RootOption = None,
     tip: TipOption = None,
     lock: LockOption = None,
-    duration: Annotated[float, typer.Option(help=r"Duration \[s], whole periods.")] = 30.0,
-    period: Annotated[float, typer.Option(help=r"Period \[s].")] = 10.0,
-    harmonics: Annotated[int, typer.Option(help="Harmonics of the Fourier series.")] = 5,
+    duration: Annotated[float, Option(help=r"Duration \[s], whole periods.")] = 30.0,
+    period: Annotated[float, Option(help=r"Period \[s].")] = 10.0,
+    harmonics: Annotated[int, Option(help="Harmonics of the Fourier series.")] = 5,
     qd_max: Annotated[
-        float | None, typer.Option(help=r"Velocity limit \[rad/s or m/s]; else the robot's.")
+        float | None, Option(help=r"Velocity limit \[rad/s or m/s]; else the robot's.")
     ] = None,
-    qdd_max: Annotated[float, typer.Option(help=r"Acceleration limit \[rad/s^2 or m/s^2].")] = 4.0,
-    floor: Annotated[
-        float | None, typer.Option(help=r"Height \[m] above which all links stay.")
-    ] = None,
-    rate: Annotated[float, typer.Option(help="Sampling rate [Hz].")] = 100.0,
-    seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
+    qdd_max: Annotated[float, Option(help=r"Acceleration limit \[rad/s^2 or m/s^2].")] = 4.0,
+    floor: Annotated[float | None, Option(help=r"Height \[m] above which all links stay.")] = None,
+    rate: Annotated[float, Option(help="Sampling rate [Hz].")] = 100.0,
+    seed: Annotated[int, Option(help="Random seed.")] = 0,
     as_json: JsonOption = False,
 ) -> None:
     """Plan a motion that excites a robot's parameters, for `robodyn identify`."""
@@ -75,36 +73,34 @@ def excite(
 @app.command()
 def identify(
     robot: RobotArgument,
-    logs: Annotated[
-        list[str], typer.Argument(help="CSV files (file.csv:first:last for rows) or bags.")
-    ],
+    logs: Annotated[list[str], Argument(help="CSV files (file.csv:first:last for rows) or bags.")],
     root: RootOption = None,
     tip: TipOption = None,
     lock: LockOption = None,
     held_out: Annotated[
-        list[str] | None, typer.Option(help="Log to predict only; may be repeated.")
+        list[str] | None, Option(help="Log to predict only; may be repeated.")
     ] = None,
-    out: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("identified"),
+    out: Annotated[Path, Option(help="Folder of the results.")] = Path("identified"),
     columns: ColumnsOption = None,
-    topic: Annotated[str, typer.Option(help="Topic of joint states in a bag.")] = "/joint_states",
+    topic: Annotated[str, Option(help="Topic of joint states in a bag.")] = "/joint_states",
     gains: DriveGainsOption = None,
     loaded: Annotated[
         list[str] | None,
-        typer.Option(help="Log with a known payload, to find the drive gains; may be repeated."),
+        Option(help="Log with a known payload, to find the drive gains; may be repeated."),
     ] = None,
     payload: Annotated[
-        str | None, typer.Option(help="The known payload: link:kg or link:kg:x,y,z.")
+        str | None, Option(help="The known payload: link:kg or link:kg:x,y,z.")
     ] = None,
-    cutoff: Annotated[float | None, typer.Option(help="Cutoff of the filter [Hz].")] = None,
+    cutoff: Annotated[float | None, Option(help="Cutoff of the filter [Hz].")] = None,
     method: Annotated[
-        str, typer.Option(help="differences, or momentum, which needs no acceleration.")
+        str, Option(help="differences, or momentum, which needs no acceleration.")
     ] = "differences",
     friction: Annotated[
-        str, typer.Option(help="Friction terms; none for joint torque sensors.")
+        str, Option(help="Friction terms; none for joint torque sensors.")
     ] = "viscous,coulomb,stribeck,offset,load",
-    rotors: Annotated[bool, typer.Option(help="Identify rotor inertias, too.")] = True,
+    rotors: Annotated[bool, Option(help="Identify rotor inertias, too.")] = True,
     prior: Annotated[
-        float, typer.Option(help="Expected relative error of the nominal inertial parameters.")
+        float, Option(help="Expected relative error of the nominal inertial parameters.")
     ] = 0.3,
     as_json: JsonOption = False,
 ) -> None:

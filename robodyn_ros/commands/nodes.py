@@ -8,32 +8,33 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from ..errors import ArgumentError
 from .common import JsonOption, NamespaceOption, app, console, needs_ros, needs_viser, print_json
 
-RobotOption = Annotated[str, typer.Option(help="A built-in arm.")]
-UrdfOption = Annotated[str, typer.Option(help="The URDF file of your own arm instead.")]
-NodeArgument = Annotated[str, typer.Argument(help="Name of the node, e.g. dynamics_node.")]
+RobotOption = Annotated[str, Option(help="A built-in arm.")]
+UrdfOption = Annotated[str, Option(help="The URDF file of your own arm instead.")]
+NodeArgument = Annotated[str, Argument(help="Name of the node, e.g. dynamics_node.")]
 
 
 @app.command()
 def demo(
     robot: RobotOption = "",
     urdf: UrdfOption = "",
-    plant: Annotated[str, typer.Option(help="rigid, elastic or mujoco.")] = "",
+    plant: Annotated[str, Option(help="rigid, elastic or mujoco.")] = "",
     push: Annotated[
         list[str] | None,
-        typer.Option(help="LINK:NEWTON or LINK:FX,FY,FZ instead of the scripted pushes."),
+        Option(help="LINK:NEWTON or LINK:FX,FY,FZ instead of the scripted pushes."),
     ] = None,
-    params: Annotated[Path | None, typer.Option(help="Parameter YAML of all nodes.")] = None,
+    params: Annotated[Path | None, Option(help="Parameter YAML of all nodes.")] = None,
     duration: Annotated[
-        float, typer.Option(help=r"Duration \[s]; runs on until the arm is back.")
+        float, Option(help=r"Duration \[s]; runs on until the arm is back.")
     ] = 30.0,
-    composed: Annotated[bool, typer.Option(help="All nodes in one process.")] = False,
-    headless: Annotated[bool, typer.Option(help="No table and no page, for scripts.")] = False,
-    page: Annotated[bool, typer.Option(help="Show the live page, too.")] = True,
-    picture: Annotated[Path, typer.Option(help="File of the plot.")] = Path("demo.png"),
+    composed: Annotated[bool, Option(help="All nodes in one process.")] = False,
+    headless: Annotated[bool, Option(help="No table and no page, for scripts.")] = False,
+    page: Annotated[bool, Option(help="Show the live page, too.")] = True,
+    picture: Annotated[Path, Option(help="File of the plot.")] = Path("demo.png"),
 ) -> None:
     """Run the collision demo: an arm moves, is pushed, detects it, yields and resumes.
 
@@ -52,12 +53,12 @@ def demo(
 def view(
     namespace: NamespaceOption = "",
     robot: Annotated[
-        str, typer.Option(help="A built-in arm; by default the one of dynamics_node.")
+        str, Option(help="A built-in arm; by default the one of dynamics_node.")
     ] = "",
     urdf: UrdfOption = "",
-    port: Annotated[int, typer.Option(help="The first free port from here on.", min=1)] = 8080,
-    read_only: Annotated[bool, typer.Option("--read-only", help="Without controls.")] = False,
-    wait: Annotated[float, typer.Option(help=r"Timeout for dynamics_node \[s].")] = 60.0,
+    port: Annotated[int, Option(help="The first free port from here on.", min=1)] = 8080,
+    read_only: Annotated[bool, Option("--read-only", help="Without controls.")] = False,
+    wait: Annotated[float, Option(help=r"Timeout for dynamics_node \[s].")] = 60.0,
 ) -> None:
     """Serve the live page of a running arm to browsers on this machine."""
     with needs_ros():
@@ -87,8 +88,8 @@ def topics(as_json: JsonOption = False) -> None:
 
 @app.command()
 def echo(
-    topic: Annotated[str, typer.Argument(help="A topic, or the end of its name: residual.")],
-    count: Annotated[int, typer.Option(help="Number of messages to print; 0: no limit.")] = 0,
+    topic: Annotated[str, Argument(help="A topic, or the end of its name: residual.")],
+    count: Annotated[int, Option(help="Number of messages to print; 0: no limit.")] = 0,
 ) -> None:
     """Print the messages of a topic."""
     with needs_ros():
@@ -105,7 +106,7 @@ app.add_typer(param, name="param")
 @param.command("get")
 def param_get(
     node: NodeArgument,
-    name: Annotated[str, typer.Argument(help="A parameter; by default all.")] = "",
+    name: Annotated[str, Argument(help="A parameter; by default all.")] = "",
 ) -> None:
     """Print one or all parameters of a node."""
     with needs_ros():
@@ -117,8 +118,8 @@ def param_get(
 @param.command("set")
 def param_set(
     node: NodeArgument,
-    name: Annotated[str, typer.Argument(help="A parameter, e.g. monitor.gain.")],
-    value: Annotated[str, typer.Argument(help="As in YAML: 0.5, true, text, [1.0, 2.0].")],
+    name: Annotated[str, Argument(help="A parameter, e.g. monitor.gain.")],
+    value: Annotated[str, Argument(help="As in YAML: 0.5, true, text, [1.0, 2.0].")],
 ) -> None:
     """Set a parameter of a node while it runs."""
     with needs_ros():

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
 from rich.markup import escape
 from rich.table import Table
+from typer import Argument, Option
 
 from ..errors import ArgumentError
 from .common import (
@@ -36,29 +36,27 @@ Output = tuple[dict[str, Any], list[Any]]  # facts for --json; texts and tables 
 
 @contextlib.contextmanager
 def open_analysis(
-    recording: Annotated[Path, typer.Argument(help="A ROS 2 or ROS 1 bag, or a CSV file.")],
+    recording: Annotated[Path, Argument(help="A ROS 2 or ROS 1 bag, or a CSV file.")],
     robot: Annotated[
         str,
-        typer.Option("--robot", "--urdf", help="A URDF file or a built-in arm; else the bag's."),
+        Option("--robot", "--urdf", help="A URDF file or a built-in arm; else the bag's."),
     ] = "",
     params: Annotated[
-        Path | None, typer.Option(help="Parameter YAML of dynamics_node; else the bag's.")
+        Path | None, Option(help="Parameter YAML of dynamics_node; else the bag's.")
     ] = None,
-    gain: Annotated[float | None, typer.Option(help="Observer gain [1/s].")] = None,
-    effort: Annotated[
-        str, typer.Option(help="Torque from joint_states, command, or auto.")
-    ] = "auto",
+    gain: Annotated[float | None, Option(help="Observer gain [1/s].")] = None,
+    effort: Annotated[str, Option(help="Torque from joint_states, command, or auto.")] = "auto",
     states: Annotated[
-        str, typer.Option(help="Topic of joint states, or the end of its name.")
+        str, Option(help="Topic of joint states, or the end of its name.")
     ] = "joint_states",
     commands: Annotated[
-        str, typer.Option(help="Topic of commands, or the end of its name.")
+        str, Option(help="Topic of commands, or the end of its name.")
     ] = "effort_controller/commands",
     columns: ColumnsOption = None,
     gains: DriveGainsOption = None,
     contact: Annotated[
         list[str] | None,
-        typer.Option(help=r"FROM:TO \[s] of a known contact; may be repeated."),
+        Option(help=r"FROM:TO \[s] of a known contact; may be repeated."),
     ] = None,
 ) -> Iterator[tuple[Any, Any]]:
     """Yield the analysis of a recording and a callback that shows progress."""
@@ -124,13 +122,13 @@ def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
 @app.command()
 def record(
     topics: Annotated[
-        list[str] | None, typer.Argument(help="Topics; by default all topics of the demo.")
+        list[str] | None, Argument(help="Topics; by default all topics of the demo.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder of the new bag; by default named by the date.")
+        Path | None, Option(help="Folder of the new bag; by default named by the date.")
     ] = None,
     duration: Annotated[
-        float | None, typer.Option(help=r"Duration \[s]; by default until Ctrl-C.")
+        float | None, Option(help=r"Duration \[s]; by default until Ctrl-C.")
     ] = None,
     namespace: NamespaceOption = "",
     as_json: JsonOption = False,
@@ -180,7 +178,7 @@ def residual(
     analysis: Any,
     progress: Any,
     out: Annotated[
-        Path | None, typer.Option(help="New bag, or a .csv file; by default beside the recording.")
+        Path | None, Option(help="New bag, or a .csv file; by default beside the recording.")
     ] = None,
 ) -> Output:
     """Compute residual and collision flags of a recording; write them into a new bag."""
@@ -195,7 +193,7 @@ def residual(
 def report(
     analysis: Any,
     progress: Any,
-    out: Annotated[Path, typer.Option(help="HTML file to write.")] = Path("report.html"),
+    out: Annotated[Path, Option(help="HTML file to write.")] = Path("report.html"),
 ) -> Output:
     """Write a recording as one HTML page: residual, events, tracking, torque, thresholds."""
     from ..recording.command import save_report, summary
@@ -209,7 +207,7 @@ def report(
 def tune(
     analysis: Any,
     progress: Any,
-    alarms: Annotated[float, typer.Option(help="Allowed false alarms per hour.")] = 0.0,
+    alarms: Annotated[float, Option(help="Allowed false alarms per hour.")] = 0.0,
 ) -> Output:
     """Print parameters of dynamics_node with thresholds that fit a recording, as YAML."""
     from ..recording.command import tuned_yaml

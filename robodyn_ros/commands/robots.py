@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-import typer
 from rich.markup import escape
+from typer import Option
 
 from ..errors import ArgumentError, ResourceError
 from ..model.robots import load_robot
@@ -33,9 +33,7 @@ def info(
     root: RootOption = None,
     tip: TipOption = None,
     lock: LockOption = None,
-    strict: Annotated[
-        bool, typer.Option(help="Turn warnings about the model into errors.")
-    ] = False,
+    strict: Annotated[bool, Option(help="Turn warnings about the model into errors.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Show a robot: joints, limits, masses, and the gravity torque when it is stretched out."""
@@ -88,13 +86,13 @@ def tour(
 @app.command()
 def configure(
     robot: RobotArgument,
-    root: Annotated[str, typer.Option(help="Link to take as the fixed base.")] = "",
-    tip: Annotated[str, typer.Option(help="Link at which the arm ends.")] = "",
+    root: Annotated[str, Option(help="Link to take as the fixed base.")] = "",
+    tip: Annotated[str, Option(help="Link at which the arm ends.")] = "",
     lock: Annotated[
         list[str] | None,
-        typer.Option(help="Joint to lock at 0, as a finger's; may be repeated."),
+        Option(help="Joint to lock at 0, as a finger's; may be repeated."),
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="YAML file; by default printed.")] = None,
+    out: Annotated[Path | None, Option(help="YAML file; by default printed.")] = None,
 ) -> None:
     """Write parameters for a first run of the nodes on this arm: `robodyn demo --params FILE`."""
     from ..nodes.first_parameters import SOURCE, as_yaml, first_parameters, robot_settings
@@ -117,19 +115,19 @@ def generate(
     tip: TipOption = None,
     lock: LockOption = None,
     quantity: Annotated[
-        str, typer.Option(help="momentum_terms, inverse_dynamics, forward_dynamics, ….")
+        str, Option(help="momentum_terms, inverse_dynamics, forward_dynamics, ….")
     ] = "momentum_terms",
-    language: Annotated[str, typer.Option(help="c or python.")] = "c",
+    language: Annotated[str, Option(help="c or python.")] = "c",
     out: Annotated[
-        Path | None, typer.Option(help="File to write; by default only the counts are shown.")
+        Path | None, Option(help="File to write; by default only the counts are shown.")
     ] = None,
     base: Annotated[
         bool | None,
-        typer.Option("--base/--standard", help="Inertial parameters; by default the cheaper."),
+        Option("--base/--standard", help="Inertial parameters; by default the cheaper."),
     ] = None,
     symbolic_parameters: Annotated[
         bool,
-        typer.Option("--symbolic-parameters", help="Take inertial parameters as an argument."),
+        Option("--symbolic-parameters", help="Take inertial parameters as an argument."),
     ] = False,
     as_json: JsonOption = False,
 ) -> None:

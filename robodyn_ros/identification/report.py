@@ -14,6 +14,7 @@ from ..html_page import (
     FIGURE_OPTIONS,
     LAYOUT,
     Cell,
+    add_line,
     data_script,
     header,
     note,
@@ -155,20 +156,11 @@ def _torque_figure(found: Identified, fit: Fit) -> Any:
     """Return a figure of measured, predicted and error torque, a panel for each joint."""
     model = found.nominal
     figure = subplots(model.n)
-    t = np.asarray(fit.t - fit.t[0], dtype=np.float32)
+    t = fit.t - fit.t[0]
     for j, (joint, unit) in enumerate(zip(model.joint_names, torque_units(model), strict=True)):
         for name, colour, width in TORQUE_LINES:
-            figure.add_scattergl(
-                x=t,
-                y=np.asarray(getattr(fit, name)[:, j], dtype=np.float32),
-                name=name,
-                mode="lines",
-                line={"color": colour, "width": width},
-                legendgroup=name,
-                showlegend=j == 0,
-                row=j + 1,
-                col=1,
-            )
+            y = getattr(fit, name)[:, j]
+            add_line(figure, t, y, name, colour, width, panel=j, fast=True)
         figure.update_yaxes(title_text=f"{escape(joint)}<br>[{unit}]", row=j + 1, col=1)
     figure.update_xaxes(title_text="time [s]", row=model.n, col=1)
     figure.update_layout(height=PANEL_HEIGHT * model.n + 90, **LAYOUT)

@@ -50,31 +50,24 @@ class BagWriter:
 
     def add(self, topic: str, kind: str, reliable: bool = True, latched: bool = False) -> None:
         """Add a topic; the first one creates the folder."""
-        self._open()
-        self._connections[topic] = self._writer.add_connection(
-            topic, kind, typestore=self.types, offered_qos_profiles=[_profile(reliable, latched)]
-        )
-        self.counts[topic] = 0
+        self._add(topic, kind, self.types, [_profile(reliable, latched)])
 
     def add_like(self, connection: Any, typestore: Any) -> None:
         """Add a topic of another bag, with its type and quality of service."""
-        if connection.topic in self._connections:
-            return
-        self._open()
-        self._connections[connection.topic] = self._writer.add_connection(
-            connection.topic,
-            connection.msgtype,
-            typestore=typestore,
-            offered_qos_profiles=connection.ext.offered_qos_profiles,
-        )
-        self.counts[connection.topic] = 0
+        if connection.topic not in self._connections:
+            profiles = connection.ext.offered_qos_profiles
+            self._add(connection.topic, connection.msgtype, typestore, profiles)
 
-    def _open(self) -> None:
+    def _add(self, topic: str, kind: str, typestore: Any, profiles: list[Any]) -> None:
         if self._writer.storage is None:
             try:
                 self._writer.open()
             except OSError as reason:
                 raise ArgumentError(f"cannot write the bag '{self.path}': {reason}") from None
+        self._connections[topic] = self._writer.add_connection(
+            topic, kind, typestore=typestore, offered_qos_profiles=profiles
+        )
+        self.counts[topic] = 0
 
     def write(self, topic: str, when: int, raw: bytes) -> None:
         """Write a serialized message received at time `when` [ns]."""
@@ -122,24 +115,18 @@ class BagWriter:
 
 def _profile(reliable: bool, latched: bool) -> Any:
     """Return the quality of service of a publisher of the nodes."""
-    from rosbags.interfaces import (
-        Qos,
-        QosDurability,
-        QosHistory,
-        QosLiveliness,
-        QosReliability,
-        QosTime,
-    )
+    from rosbags import interfaces as ros
 
-    never = QosTime(*INFINITE)
-    return Qos(
-        QosHistory.KEEP_LAST,
-        1 if latched else 10,
-        QosReliability.RELIABLE if reliable else QosReliability.BEST_EFFORT,
-        QosDurability.TRANSIENT_LOCAL if latched else QosDurability.VOLATILE,
-        never,
-        never,
-        QosLiveliness.AUTOMATIC,
-        never,
-        False,
+    reliability, durability = ros.QosReliability, ros.QosDurability
+    never = ros.QosTime(*INFINITE)
+    return ros.Qos(
+        history=ros.QosHistory.KEEP_LAST,
+        depth=1 if latched else 10,
+        reliability=reliability.RELIABLE if reliable else reliability.BEST_EFFORT,
+        durability=durability.TRANSIENT_LOCAL if latched else durability.VOLATILE,
+        deadline=never,
+        lifespan=never,
+        liveliness=ros.QosLiveliness.AUTOMATIC,
+        liveliness_lease_duration=never,
+        avoid_ros_namespace_conventions=False,
     )

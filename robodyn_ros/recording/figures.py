@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ..detection.monitor_settings import MonitorSettings, ThresholdSettings
 from ..errors import ArgumentError
-from ..html_page import BLUE, GREEN, GREY, LAYOUT, ORANGE, RED, subplots
+from ..html_page import BLUE, GREEN, GREY, LAYOUT, ORANGE, RED, add_line, subplots
 from ..model.robot import RobotModel
 from .events import Event
 from .run import Array, Run
@@ -39,18 +39,8 @@ def residual_figure(
     figure = subplots(model.n)
     suggested = []
     for j in range(model.n):
-        row = {"row": j + 1, "col": 1}
         rows = thinned(r[:, j], SIGNAL_BUCKETS)
-        figure.add_scatter(
-            x=_single(run.t[rows]),
-            y=_single(r[rows, j]),
-            name="residual",
-            mode="lines",
-            line={"color": BLUE, "width": 1},
-            legendgroup="r",
-            showlegend=j == 0,
-            **row,
-        )
+        add_line(figure, run.t[rows], r[rows, j], "residual", BLUE, panel=j)
         lines = (
             ("contact", settings.contact, ORANGE, "solid"),
             ("collision", settings.collision, RED, "solid"),
@@ -58,17 +48,8 @@ def residual_figure(
         )
         for name, limit, colour, dash in lines:
             x, y = _threshold_line(run, model, limit, j)
-            figure.add_scatter(
-                x=x,
-                y=y,
-                name=name,
-                mode="lines",
-                line={"color": colour, "width": 1.2, "dash": dash},
-                legendgroup=name,
-                showlegend=j == 0,
-                hoverinfo="skip",
-                **row,
-            )
+            shape = {"dash": dash}
+            add_line(figure, x, y, name, colour, 1.2, panel=j, shape=shape, hoverinfo="skip")
         suggested.append(len(figure.data) - 1)
     for event in events:
         colour = RED if event.true is False else GREY
@@ -115,20 +96,11 @@ def trade_off_figure(tuning: Tuning) -> Any:
     Its last trace marks the chosen scale.
     """
     figure = subplots(1, specs=[[{"secondary_y": True}]])
-    figure.add_scatter(
-        x=SCALES.tolist(),
-        y=tuning.alarms.tolist(),
-        name="false alarms per hour",
-        line={"color": BLUE, "width": 2, "shape": "vh"},
-    )
+    name, x = "false alarms per hour", SCALES.tolist()
+    add_line(figure, x, tuning.alarms.tolist(), name, BLUE, 2.0, shape={"shape": "vh"})
     if tuning.contacts:
-        figure.add_scatter(
-            x=SCALES.tolist(),
-            y=(100.0 * tuning.found / tuning.contacts).tolist(),
-            name="known contacts detected [%]",
-            line={"color": GREEN, "width": 2, "dash": "dot"},
-            secondary_y=True,
-        )
+        name, y = "known contacts detected [%]", (100.0 * tuning.found / tuning.contacts).tolist()
+        add_line(figure, x, y, name, GREEN, 2.0, shape={"dash": "dot"}, secondary_y=True)
         figure.update_yaxes(
             title_text="detected [%]", range=[0, 105], tickvals=[0, 50, 100], secondary_y=True
         )
@@ -167,14 +139,7 @@ def _overlaid(t: Array, values: Array, names: Sequence[str], title: str) -> Any:
     figure = subplots(1)
     for j, name in enumerate(names):
         rows = thinned(values[:, j], SIGNAL_BUCKETS)
-        colour = JOINT_COLOURS[j % len(JOINT_COLOURS)]
-        figure.add_scatter(
-            x=_single(t[rows]),
-            y=_single(values[rows, j]),
-            name=name,
-            mode="lines",
-            line={"color": colour, "width": 1},
-        )
+        add_line(figure, t[rows], values[rows, j], name, JOINT_COLOURS[j % len(JOINT_COLOURS)])
     figure.update_layout(height=330, **LAYOUT)
     figure.update_xaxes(title_text="time [s]")
     figure.update_yaxes(title_text=title)
@@ -194,8 +159,3 @@ def _threshold_line(
         t, y = run.t[[0, -1]], np.full(2, thresholds.base[j])
     x, up = np.round(t, 3), np.round(y, 4)
     return [*x.tolist(), None, *x.tolist()], [*up.tolist(), None, *(-up).tolist()]
-
-
-def _single(values: Array) -> npt.NDArray[np.float32]:
-    """Return the values in single precision: half the bytes, and enough to draw."""
-    return np.asarray(values, dtype=np.float32)

@@ -113,8 +113,8 @@ def articulated(robot: Robot) -> list[list[Expression]]:
         if body.parent >= 0:
             moved = body.from_parent(products[body.parent] @ body.place)
         gamma.append((ZERO, moved + 2.0 * across) if body.prismatic else (across, moved))
-        products.append(rate_matrix(w[i], ZERO, tilted))
-        bias.append((euler_torque(body, w[i], ZERO, products[i]), products[i] @ body.mc))
+        products.append(rate_matrix(w[i], w[i], ZERO, tilted, tilted))
+        bias.append((euler_torque(body, w[i], w[i], ZERO, products[i]), products[i] @ body.mc))
         inertia.append((body.J, _skew(body.mc), body.m * np.eye(3).astype(object)))
 
     solved: list[tuple[Vector, Vector, Scalar, Scalar]] = [(ZERO, ZERO, 0.0, 0.0)] * len(bodies)

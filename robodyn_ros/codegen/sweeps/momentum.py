@@ -11,11 +11,9 @@ of `dynamics/momentum.py`, in the frames of Khalil.
 
 from __future__ import annotations
 
-import numpy as np
-
 from ..expression import Expression, Scalar
-from ..robot import ZERO, Body, Robot, Vector, cross, turns, vector
-from .newton_euler import joint_torques
+from ..robot import ZERO, Robot, Vector, cross, turns, vector
+from .newton_euler import euler_torque, joint_torques, rate_matrix
 
 
 def momentum_terms(robot: Robot) -> list[list[Expression]]:
@@ -80,44 +78,9 @@ def ne_star(robot: Robot) -> list[list[Expression]]:
         if body.prismatic:
             across = w * xd_a[i] + wa * xd[i]
             a = a + vector(across[1], -across[0], xdd[i])
-        X = np.outer(w, wa)
-        U = _rate_matrix(X, wd, tilted[0] * tilted_a[0] + tilted[1] * tilted_a[1])
+        U = rate_matrix(w, wa, wd, tilted, tilted_a)
         motion.append((w, wa, wd, a, U))
         forces.append(body.m * a + U @ body.mc)  # (LAR*), (FR)
-        moments.append(_euler_torque(body, X, wd, U) + cross(body.mc, a))  # (TR*)
+        torque = euler_torque(body, w, wa, wd, U, body.spread)  # (TR*)
+        moments.append(torque + cross(body.mc, a))
     return [joint_torques(robot, forces, moments, robot.inputs("qdd"))]
-
-
-def _rate_matrix(X: Vector, wd: Vector, about_z: Expression) -> Vector:
-    """Return U = [wd x] + [w x][wa x]; `about_z`: X11 + X22, taken before the turn about z."""
-    return np.array(
-        [
-            [-(X[1, 1] + X[2, 2]), X[1, 0] - wd[2], X[2, 0] + wd[1]],
-            [X[0, 1] + wd[2], -(X[0, 0] + X[2, 2]), X[2, 1] - wd[0]],
-            [X[0, 2] - wd[1], X[1, 2] + wd[0], -about_z],
-        ],
-        dtype=object,
-    )
-
-
-def _euler_torque(body: Body, X: Vector, wd: Vector, U: Vector) -> Vector:
-    """Return J wd + wa x J w + spread (w x wa)."""
-    (XX, XY, XZ), (_, YY, YZ), (_, _, ZZ) = body.J
-    x, y, z = XX - body.spread, YY - body.spread, ZZ - body.spread
-    return vector(
-        XX * wd[0]
-        + (z * X[2, 1] - y * X[1, 2])
-        - XY * U[2, 0]
-        + XZ * U[1, 0]
-        + YZ * (U[1, 1] - U[2, 2]),
-        YY * wd[1]
-        + (x * X[0, 2] - z * X[2, 0])
-        + XY * U[2, 1]
-        + XZ * (U[2, 2] - U[0, 0])
-        - YZ * U[0, 1],
-        ZZ * wd[2]
-        + (y * X[1, 0] - x * X[0, 1])
-        + XY * (U[0, 0] - U[1, 1])
-        - XZ * U[1, 2]
-        + YZ * U[0, 2],
-    )

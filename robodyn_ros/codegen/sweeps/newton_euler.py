@@ -114,7 +114,7 @@ def motions(
         a = body.from_parent(a)
         if body.prismatic:
             a = a + vector(2.0 * w[1] * xd[i], -2.0 * w[0] * xd[i], xdd[i])
-        found.append(Motion(w, wd, a, rate_matrix(w, wd, tilted)))
+        found.append(Motion(w, wd, a, rate_matrix(w, w, wd, tilted, tilted)))
         yield found[i]
 
 
@@ -126,40 +126,44 @@ def body_wrenches(
     moments: list[Vector] = []
     for body, (w, wd, a, U) in zip(robot.bodies, motions(robot, xd, xdd, moves), strict=True):
         forces.append(body.m * a + U @ body.mc)
-        moments.append(euler_torque(body, w, wd, U) + cross(body.mc, a))
+        moments.append(euler_torque(body, w, w, wd, U) + cross(body.mc, a))
     return forces, moments
 
 
-def rate_matrix(w: Vector, wd: Vector, tilted: Vector) -> Vector:
-    """Return U; `tilted` is w before the turn about z."""
-    xx, yy, zz = w * w
-    xy, xz, yz = w[0] * w[1], w[0] * w[2], w[1] * w[2]
+def rate_matrix(w: Vector, wa: Vector, wd: Vector, tilted: Vector, tilted_a: Vector) -> Vector:
+    """Return U = [wd x] + [w x][wa x]; `tilted` and `tilted_a` are w and wa before the turn."""
+    X = np.outer(w, wa)
+    about_z = tilted[0] * tilted_a[0] + tilted[1] * tilted_a[1]
     return np.array(
         [
-            [-(yy + zz), xy - wd[2], xz + wd[1]],
-            [xy + wd[2], -(xx + zz), yz - wd[0]],
-            [xz - wd[1], yz + wd[0], -(tilted[0] * tilted[0] + tilted[1] * tilted[1])],
+            [-(X[1, 1] + X[2, 2]), X[1, 0] - wd[2], X[2, 0] + wd[1]],
+            [X[0, 1] + wd[2], -(X[0, 0] + X[2, 2]), X[2, 1] - wd[0]],
+            [X[0, 2] - wd[1], X[1, 2] + wd[0], -about_z],
         ],
         dtype=object,
     )
 
 
-def euler_torque(body: Body, w: Vector, wd: Vector, U: Vector) -> Vector:
-    """Return J wd + w x J w."""
+def euler_torque(
+    body: Body, w: Vector, wa: Vector, wd: Vector, U: Vector, spread: Scalar = 0.0
+) -> Vector:
+    """Return J wd + wa x J w + spread (w x wa)."""
     (XX, XY, XZ), (_, YY, YZ), (_, _, ZZ) = body.J
+    X = np.outer(w, wa)
+    x, y, z = XX - spread, YY - spread, ZZ - spread
     return vector(
         XX * wd[0]
-        + (ZZ - YY) * (w[1] * w[2])
+        + (z * X[2, 1] - y * X[1, 2])
         - XY * U[2, 0]
         + XZ * U[1, 0]
         + YZ * (U[1, 1] - U[2, 2]),
         YY * wd[1]
-        + (XX - ZZ) * (w[0] * w[2])
+        + (x * X[0, 2] - z * X[2, 0])
         + XY * U[2, 1]
         + XZ * (U[2, 2] - U[0, 0])
         - YZ * U[0, 1],
         ZZ * wd[2]
-        + (YY - XX) * (w[0] * w[1])
+        + (y * X[1, 0] - x * X[0, 1])
         + XY * (U[0, 0] - U[1, 1])
         - XZ * U[1, 2]
         + YZ * U[0, 2],
@@ -200,7 +204,7 @@ def regressor(robot: Robot) -> list[list[Expression]]:
         w, wd, a, U = motion
         if not plain:
             w, wd, a = T @ w, T @ wd, T @ a
-            U = rate_matrix(w, wd, w)
+            U = rate_matrix(w, w, wd, w, w)
         columns = _inertia_columns(w, wd, U)
         for j, (z, v) in units[i].items():
             row = _row(z if plain else T @ z, v if plain else T @ v, a, U, columns)
