@@ -230,17 +230,24 @@ def test_payload():
     close(light, positions(MujocoPlant(LWR, BENT, integrator="rk4", **FREE), 0.1), 1e-12)
 
 
+@pytest.fixture(scope="module")
+def twins():
+    """A rigid and a MuJoCo plant of the same arm, for tests that reset them."""
+    return RigidPlant(KUKA, BENT), MujocoPlant(KUKA, BENT, timestep=2e-4)
+
+
 @pytest.mark.parametrize(
     ("kind", "value"),
     [("free_swinging", None), ("effectiveness", 0.3), ("bias", 20.0), ("friction", 3.0)],
 )
-def test_faults_do_the_same(kind, value):
+def test_faults_do_the_same(twins, kind, value):
     tau = rd.gravity_torque(KUKA, BENT) + [20.0, 40.0, 10.0, 10.0, 0.0, 0.0, 0.0]
     ends = []
-    for plant in (RigidPlant(KUKA, BENT), MujocoPlant(KUKA, BENT, timestep=2e-4)):
+    for plant in twins:
+        plant.reset()
         plant.fail("joint_2", kind, value)
-        ends.append(positions(plant, 0.4, tau)[-1])
-    healthy = positions(RigidPlant(KUKA, BENT), 0.4, tau)[-1]
+        ends.append(positions(plant, 0.3, tau)[-1])
+    healthy = positions(RigidPlant(KUKA, BENT), 0.3, tau)[-1]
     assert np.abs(ends[0] - ends[1]).max() < 1e-3
     assert np.abs(ends[0] - healthy).max() > 1e-2
 

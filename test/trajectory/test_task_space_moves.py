@@ -1,6 +1,7 @@
 """Moves in task space, [Khalil2019] (8.48)-(8.57), and robots that follow them."""
 
 import re
+from functools import cache
 
 import numpy as np
 import pytest
@@ -271,6 +272,16 @@ FOLLOWED = {  # posture, shift [m], turn [rad], and what is followed
 }
 
 
+@cache
+def followed(name):
+    """Return model, line and the joint trajectory that follows it."""
+    model = robot(name)
+    q0, shift, turned, given = FOLLOWED[name]
+    T_start = Tip(model, **given).pose(np.array(q0))
+    move = line(T_start, moved(T_start, shift, turned), v_max=0.2, w_max=0.6, a_max=1.0)
+    return model, move, follow(model, move, q0, **given)
+
+
 def path_errors(model, move, trajectory, given, count=1500):
     """Return the largest errors of pose, velocity and acceleration at random times."""
     tip = Tip(model, **given)
@@ -291,11 +302,8 @@ def path_errors(model, move, trajectory, given, count=1500):
 @pytest.mark.parametrize("name", FOLLOWED)
 def test_all_arms_follow_a_line(name):
     """Off the line by less than 1e-6 m, also between the samples."""
-    model = robot(name)
-    q0, shift, turned, given = FOLLOWED[name]
-    T_start = Tip(model, **given).pose(np.array(q0))
-    move = line(T_start, moved(T_start, shift, turned), v_max=0.2, w_max=0.6, a_max=1.0)
-    trajectory = follow(model, move, q0, **given)
+    model, move, trajectory = followed(name)
+    q0, _, _, given = FOLLOWED[name]
     assert trajectory.duration == pytest.approx(move.duration, rel=1e-12)
     off, turned, V, A = path_errors(model, move, trajectory, given)
     assert off < 1e-6 and turned < 1e-6 and V < 1e-5 and A < 1e-3, (off, turned, V, A)
@@ -307,11 +315,8 @@ def test_all_arms_follow_a_line(name):
 @pytest.mark.parametrize("name", ["rx90", "stanford", "kuka_lwr4"])
 def test_9_18_to_9_21_from_the_task_space_to_the_joint_space(name):
     """FK(q) = X, qd = J^+ Xd; for six joints qdd = J^-1 (Xdd - Jdot qd), Jdot by differences."""
-    model, h = robot(name), 1e-6
-    q0, shift, turned, given = FOLLOWED[name]
-    T_start = Tip(model, **given).pose(np.array(q0))
-    move = line(T_start, moved(T_start, shift, turned), v_max=0.2, w_max=0.6, a_max=1.0)
-    trajectory, link = follow(model, move, q0), model.link_names[-1]
+    model, move, trajectory = followed(name)
+    h, link = 1e-6, model.link_names[-1]
     for t in np.linspace(0.1, 0.9, 9) * move.duration:
         (q, qd, qdd, _), (T, V, A) = trajectory.at(t), move.at(t)
         close(rd.forward_kinematics(model, q, link), T, 1e-6)  # (9.18)
