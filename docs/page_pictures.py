@@ -59,8 +59,8 @@ class Arm:
             ("dynamics_node", "monitor", DETECTOR),
             ("controller_node", "arm", ARM),
         ):
-            told = {f"{prefix}.{name}": value for name, value, _ in leaves(values)}
-            self.feed.on_parameters(node, told, whole=True)
+            parameters = {f"{prefix}.{name}": value for name, value, _ in leaves(values)}
+            self.feed.on_parameters(node, parameters, whole=True)
         self.duration = 0.3
         self.step()
         self.page = Page(self.feed, Visuals([], []), self, port)
@@ -82,8 +82,8 @@ class Arm:
         """One sample of everything."""
         state, names = self.plant.state, self.model.joint_names
         report = self.monitor.update(state.t, state.q, state.qd, state.tau)
-        told = report.state
-        self.controller.contact(told.level is Level.COLLISION, report.r)
+        found = report.state
+        self.controller.contact(found.level is Level.COLLISION, report.r)
         tau = self.controller.update(state.t, state.q, state.qd)
         self.demo.on_controller(self.controller.mode.name, self.controller.reason, True)
         if self.demo.needs_position(state.t):
@@ -97,8 +97,8 @@ class Arm:
         feed.on_truth(names, state.tau_ext)
         feed.on_wrench(report.link, report.wrench[:3])
         force = float(np.linalg.norm(report.wrench[:3]))
-        reason = told.reason if told.level is Level.UNKNOWN else ""
-        feed.on_detector(told.level.name, told.link or "", force, " ".join(told.joints), reason)
+        reason = found.reason if found.level is Level.UNKNOWN else ""
+        feed.on_detector(found.level.name, found.link or "", force, " ".join(found.joints), reason)
         feed.mode = self.controller.mode.name
         self.plant.step(tau, STEP)
 

@@ -154,13 +154,13 @@ def record(
             namespace,
             duration,
             lambda recorder, elapsed: screen.update(
-                topics_table(recorder.heard.values(), f"{path}: {elapsed:.1f} s, Ctrl-C ends it")
-                if recorder.heard
+                topics_table(recorder.topics.values(), f"{path}: {elapsed:.1f} s, Ctrl-C ends it")
+                if recorder.topics
                 else "waiting for topics"
             ),
         )
-    recorded = [topic for topic in done.heard.values() if topic.count]
-    for name, kind in done.strange.items():
+    recorded = [topic for topic in done.topics.values() if topic.count]
+    for name, kind in done.unknown.items():
         print_warning(f"not recorded, type unknown: {name} ({kind})")
     if as_json:
         counts = {t.topic: {"messages": t.count, "lost": t.missing} for t in recorded}

@@ -47,7 +47,7 @@ class History:
         self._slot = 0  # index of the current slot, counted from time 0
 
     def add(self, t: float, values: Array) -> None:
-        """Add a sample (n,) of the time t [s]; start anew if time goes back."""
+        """Add a sample (n,) of the time t [s]; restart if time goes back."""
         slot = int(t / self._width)
         if self._count and slot < self._slot:
             if self._slot - slot <= 1:  # stamps of two publishers may differ slightly

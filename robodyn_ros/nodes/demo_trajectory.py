@@ -39,8 +39,8 @@ def demo_postures(model: RobotModel, start: Array) -> list[Array]:
 
 
 def split_postures(model: RobotModel, numbers: tuple[float, ...]) -> list[Array]:
-    """Return the postures (n,) in a flat list of joint positions; a single number: none."""
-    if len(numbers) == 1:
+    """Return the postures (n,) in a flat list of joint positions; a single 0: none."""
+    if numbers == (0.0,):
         return []
     if len(numbers) % model.n or len(numbers) < 2 * model.n:
         raise ArgumentError(

@@ -88,36 +88,36 @@ class Recorder:
         self.node, self.sink = node, sink
         prefix = "/" + namespace.strip("/") + "/" if namespace.strip("/") else "/"
         self.wanted = {t if t.startswith("/") else prefix + t for t in topics or DEMO_TOPICS}
-        self.heard: dict[str, TopicCount] = {}
-        self.strange: dict[str, str] = {}  # topics of unknown type
+        self.topics: dict[str, TopicCount] = {}
+        self.unknown: dict[str, str] = {}  # topics of unknown type
         self._subscriptions: list[tuple[TopicCount, Any]] = []
 
     def poll_topics(self) -> None:
         """Subscribe to wanted topics that have appeared."""
         for topic, kinds in self.node.get_topic_names_and_types():
-            if topic not in self.wanted or topic in self.heard or topic in self.strange:
+            if topic not in self.wanted or topic in self.topics or topic in self.unknown:
                 continue
             if not self.sink.knows(kinds[0]):
-                self.strange[topic] = kinds[0]
+                self.unknown[topic] = kinds[0]
                 continue
             self._subscribe(topic, kinds[0])
-        for heard in self.heard.values():
-            if self.node.count_publishers(heard.topic) > 1:
-                heard.missing = None
+        for count in self.topics.values():
+            if self.node.count_publishers(count.topic) > 1:
+                count.missing = None
 
     def drain(self) -> int:
         """Write all waiting messages; return their number."""
         taken = 0
-        for heard, subscription in self._subscriptions:
+        for count, subscription in self._subscriptions:
             with subscription.handle:
                 for _ in range(QUEUE_DEPTH):
                     got = subscription.handle.take_message(subscription.msg_type, True)
                     if got is None:
                         break
                     raw, info = got
-                    heard.add(info.get("publication_sequence_number"))
+                    count.add(info.get("publication_sequence_number"))
                     when = info.get("received_timestamp") or time.time_ns()
-                    self.sink.write(heard.topic, when, raw)
+                    self.sink.write(count.topic, when, raw)
                     taken += 1
         return taken
 
@@ -125,16 +125,16 @@ class Recorder:
         try:
             message = message_class(kind)
         except (ImportError, AttributeError):
-            self.strange[topic] = kind
+            self.unknown[topic] = kind
             return
         qos = matching_qos(self.node, topic, QUEUE_DEPTH)
         reliable = qos.reliability == ReliabilityPolicy.RELIABLE
         latched = qos.durability == DurabilityPolicy.TRANSIENT_LOCAL
         self.sink.add(topic, kind, reliable, latched)
-        self.heard[topic] = TopicCount(topic, kind)
+        self.topics[topic] = TopicCount(topic, kind)
         # On no executor: its queue is emptied by `drain`
         subscription = self.node.create_subscription(message, topic, _not_called, qos, raw=True)
-        self._subscriptions.append((self.heard[topic], subscription))
+        self._subscriptions.append((self.topics[topic], subscription))
 
 
 def record(
@@ -193,9 +193,9 @@ def _run(
 
 def _detector(recorder: Recorder) -> str:
     """Return the name of the node whose residual is recorded; empty before its first message."""
-    for heard in recorder.heard.values():
-        if heard.topic.endswith("/residual") and heard.count:
-            return heard.topic.rpartition("/")[0]
+    for count in recorder.topics.values():
+        if count.topic.endswith("/residual") and count.count:
+            return count.topic.rpartition("/")[0]
     return ""
 
 

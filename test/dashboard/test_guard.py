@@ -1,4 +1,4 @@
-"""Who gets in: this machine's own windows of this page, and nobody else."""
+"""Access to the page: only from this machine's own windows of this page."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""The page with a pretended arm: what it shows, what its controls ask for, and read-only."""
+"""The page with a simulated feed: what it shows, what its controls ask for, and read-only."""
 
 import contextlib
 
@@ -28,7 +28,7 @@ DETECTOR = {
 
 
 class Notes:
-    """A client that writes down what they are asked for, and answer as told."""
+    """A client that records its requests and gives a fixed answer."""
 
     def __init__(self):
         self.asked, self.verdict = [], (True, "")
@@ -67,7 +67,7 @@ def opened(tmp_path, client):
     feed = Feed(MODEL)
     fill(feed)
     page = Page(feed, Visuals([], []), client, 8250, tmp_path)
-    page.server.get_clients = lambda: {0: None}  # as if somebody looked
+    page.server.get_clients = lambda: {0: None}  # as if a browser were open
     try:
         page.draw()
         yield page
@@ -107,8 +107,8 @@ def test_a_push_has_the_force_and_direction_that_were_chosen(page):
     assert R @ force == pytest.approx([0.0, -40.0, 0.0])
     # At the side of the link, so that the joint before it feels it, too
     J = rd.jacobian(MODEL, Q, "link_5")
-    felt = J.T @ np.concatenate([R @ force, R @ torque])
-    assert abs(felt[4]) > 1.2
+    torques = J.T @ np.concatenate([R @ force, R @ torque])
+    assert abs(torques[4]) > 1.2
     assert "push link_5 with 40 N" in said(page)
 
 
@@ -199,7 +199,7 @@ def test_actions_come_from_other_threads_and_are_done_in_the_loop(page):
     assert not done
     page.draw()
     assert done == [1]
-    for _ in range(10_000):  # somebody keeps clicking while nothing is drawn
+    for _ in range(10_000):  # clicks while nothing is drawn
         page.run_later(lambda: done.append(2))
     assert page._actions.qsize() <= 100
     page.draw()

@@ -18,6 +18,7 @@ from source_tree import ROOT, own_domain  # noqa: E402
 
 import robodyn_ros as rd  # noqa: E402
 from robodyn_ros.nodes.controller_node import ControllerNode  # noqa: E402
+from robodyn_ros.nodes.demo_node import DemoNode  # noqa: E402
 from robodyn_ros.nodes.dynamics_node import DynamicsNode  # noqa: E402
 from robodyn_ros.nodes.simulator_node import SimulatorNode  # noqa: E402
 from robodyn_ros.settings import leaves  # noqa: E402
@@ -26,6 +27,7 @@ NODES = {
     "simulator_node": SimulatorNode,
     "controller_node": ControllerNode,
     "dynamics_node": DynamicsNode,
+    "demo_node": DemoNode,
 }
 # Wrong for every parameter that is a number or a list of numbers
 NEVER = (".nan", "-.inf", "[.nan]", "-1.0e300", "[-1.0, -1.0]", "up", "[true]", "true", '["x"]')

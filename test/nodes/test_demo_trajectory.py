@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from ros_harness import bench
 
+from diagnostic_msgs.msg import DiagnosticArray  # isort: skip
+
 import robodyn_ros as rd
 from robodyn_ros.nodes.demo_trajectory import (
     DETECTOR_WAIT,
@@ -101,7 +103,7 @@ def test_postures_can_be_given():
     demo = holding(postures=split_postures(LWR, numbers))
     np.testing.assert_allclose(demo.next(0.0).q1, START + 0.2)  # not to where it is
     assert split_postures(LWR, (0.0,)) == []
-    for wrong in (numbers[:7], numbers[:13]):
+    for wrong in (numbers[:7], numbers[:13], (1.0,)):
         with pytest.raises(rd.ArgumentError, match="7 numbers each"):
             split_postures(LWR, wrong)
 
@@ -135,13 +137,14 @@ def test_the_node_moves_the_arm_stops_when_told_and_goes_on(tmp_path):
     from robodyn_ros.control.arm_controller import Mode
     from robodyn_ros.nodes.controller_node import ControllerNode
     from robodyn_ros.nodes.demo_node import DemoNode
+    from robodyn_ros.nodes.runtime import LATCHED
     from robodyn_ros.nodes.simulator_node import SimulatorNode
 
     path = tmp_path / "scene.yaml"
     path.write_text(SCENE)
     with bench(SimulatorNode, ControllerNode, DemoNode, args=["--params-file", str(path)]) as on:
         _, controller, demo = on.nodes
-        sent = []
+        sent, states = [], on.collect(DiagnosticArray, "controller_node/state", LATCHED)
         demo.to_trajectory.near.append(sent.append)
         on.until(lambda: len(sent) >= 2 and controller.arm.mode is Mode.TRACKING, 30.0)
         assert demo._states is None  # arrived where it was sent: no position was needed
@@ -157,6 +160,8 @@ def test_the_node_moves_the_arm_stops_when_told_and_goes_on(tmp_path):
         controller.arm.clear()
         on.until(lambda: controller.arm.mode is Mode.TRACKING, 10.0)
         assert not on.set(demo, postures=[0.0, 1.0]).successful
+        wanted = ["HOLDING", "SAFE_HOLD", "HOLDING", "TRACKING"]
+        on.until(lambda: [message.status[0].message for message in states][-4:] == wanted)
 
 
 @pytest.mark.parametrize(

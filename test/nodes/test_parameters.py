@@ -9,6 +9,7 @@ from rclpy.signals import SignalHandlerOptions  # noqa: E402
 from source_tree import ROOT, own_domain  # noqa: E402
 
 from robodyn_ros.nodes.controller_node import ControllerNode  # noqa: E402
+from robodyn_ros.nodes.demo_node import DemoNode  # noqa: E402
 from robodyn_ros.nodes.dynamics_node import DynamicsNode  # noqa: E402
 from robodyn_ros.nodes.simulator_node import SimulatorNode  # noqa: E402
 
@@ -16,6 +17,7 @@ NODES = {
     "simulator_node": SimulatorNode,
     "controller_node": ControllerNode,
     "dynamics_node": DynamicsNode,
+    "demo_node": DemoNode,
 }
 
 
