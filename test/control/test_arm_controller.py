@@ -23,7 +23,7 @@ HAND = LWR.link_names[-1]
 START = np.radians([-60.0, 40.0, 0.0, 70.0, 0.0, 40.0, 0.0])
 END = np.radians([60.0, 60.0, 20.0, 50.0, 30.0, 20.0, 40.0])
 STILL = np.zeros(7)
-DT, TWO = 1e-3, 2e-3
+DT = 2e-3
 RATE = 1000.0
 LAWS = ("passivity", "computed_torque", "pd_gravity", "pid")
 
@@ -106,7 +106,7 @@ def wall_across(move, t):
 @pytest.mark.parametrize("law", LAWS)
 def test_first_sample_holds_the_pose_with_the_weight_carried(law):
     rig = Rig(controller=law)
-    np.testing.assert_allclose(rig.tau, rd.gravity_torque(LWR, START), atol=RATE * DT)
+    np.testing.assert_allclose(rig.tau, rd.gravity_torque(LWR, START), atol=1.0)
     rig.run(1.0)
     assert rig.is_in(Mode.HOLDING)
     assert rig.largest_error < 1e-6
@@ -246,14 +246,14 @@ def test_wall(reaction):
 
 def touched_on_the_way(**settings):
     """An arm on its way that was pushed, and has come to rest."""
-    rig, move = Rig(dt=TWO, return_speed=1.0, **settings), Move()
-    rig.observer.update(START, STILL, rig.tau, TWO)
+    rig, move = Rig(return_speed=1.0, **settings), Move()
+    rig.observer.update(START, STILL, rig.tau, DT)
     rig.arm.follow(move)
     rig.run(0.8)
     rig.detecting = True
     rig.plant.push(HAND, (0.0, -60.0, 30.0), duration=0.15)
     assert rig.run(0.5, until=lambda rig: rig.is_in(Mode.REACTING))
-    stopped = rig.state.t - TWO
+    stopped = rig.state.t - DT
     assert rig.run(0.5, until=lambda rig: rig.detector_is_clear)
     rig.run(2.5, until=lambda rig: np.abs(rig.state.qd).max() < 0.01)
     assert rig.is_in(Mode.REACTING)
@@ -272,7 +272,7 @@ def test_resume_rejoins_the_path_without_a_step(reaction, law):
     largest = 0.02 if law == "pid" else 1e-3
     near = math.inf
     while rig.is_in(Mode.RESUMING):
-        rig.step(TWO)
+        rig.step(DT)
         near = min(near, np.abs(rig.state.q - move.at(stopped).q).max())
         assert np.abs(rig.arm.error).max() < largest
         assert rig.state.t < back_at + 4.0
@@ -298,13 +298,13 @@ def test_resumes_by_itself_after_a_set_time_without_contact():
     np.testing.assert_allclose(rig.state.q, END, atol=1e-3)
 
 
-def test_without_a_set_time_or_an_order_it_waits():
+def test_without_resume_after_it_waits_for_clear():
     rig, _, _ = touched_on_the_way(reaction="stop")
     rig.run(1.0)
     assert rig.is_in(Mode.REACTING)
 
 
-def test_nobody_knows_is_not_clear():
+def test_an_unknown_contact_state_is_not_clear():
     rig, _, _ = touched_on_the_way(reaction="stop", resume_after=1.0)
     rig.detecting = False
     rig.arm.contact(None)
@@ -320,7 +320,7 @@ def test_a_touch_on_the_way_back_leads_to_a_reaction_again():
     rig.plant.push(HAND, (0.0, -60.0, 30.0), duration=0.15)
     assert rig.run(0.3, until=lambda rig: rig.is_in(Mode.REACTING))
     rig.run(1.0)
-    assert rig.is_in(Mode.REACTING)  # the old order does not count any more
+    assert rig.is_in(Mode.REACTING)  # the earlier `clear` is forgotten
     rig.arm.clear()
     rig.run(8.0)
     assert rig.is_in(Mode.HOLDING)
@@ -366,13 +366,13 @@ def test_safe_hold_is_kept_until_cleared():
     rig = Rig()
     rig.arm.follow(Move())
     rig.run(1.0)
-    rig.arm.safe_hold("somebody said so")
+    rig.arm.safe_hold("told by the test")
     rig.arm.contact(True, np.full(7, 5.0))
     rig.run(1.0)
     assert rig.is_in(Mode.SAFE_HOLD)
-    assert rig.arm.reason == "somebody said so"
+    assert rig.arm.reason == "told by the test"
     assert np.abs(rig.state.qd).max() < 1e-3
-    with pytest.raises(rd.RobodynError, match="somebody"):
+    with pytest.raises(rd.RobodynError, match="told by the test"):
         rig.arm.follow(Move())
     rig.arm.contact(False)
     here = rig.state.q
@@ -391,7 +391,7 @@ def test_safe_hold_is_kept_until_cleared():
         ({"reaction": "none"}, Mode.HOLDING),
     ],
 )
-def test_a_touch_before_it_began_is_to_be_cleared(settings, mode, begun):
+def test_a_touch_before_the_start_must_be_cleared(settings, mode, begun):
     rig = Rig(**settings)
     if not begun:
         rig.arm = ArmController(LWR, ArmSettings(**settings))
@@ -404,7 +404,7 @@ def test_a_touch_before_it_began_is_to_be_cleared(settings, mode, begun):
 
 
 def coast(rig, seconds, dt=DT, tell=True):
-    """The arm goes on while nobody sees it."""
+    """Let the arm move on without samples."""
     for _ in range(round(seconds / dt)):
         state = rig.plant.step(rig.tau, dt)
         if tell:
@@ -418,7 +418,7 @@ def test_silence_while_moving_leads_to_a_safe_hold(tell):
     rig.run(0.8)
     coast(rig, 0.015, tell=tell)
     rig.step(DT)
-    assert rig.is_in(Mode.TRACKING)  # so short a gap does no harm
+    assert rig.is_in(Mode.TRACKING)  # a short gap does no harm
     rig.run(0.1)
     coast(rig, 0.03, tell=tell)
     assert rig.is_in(Mode.SAFE_HOLD) == tell
@@ -440,7 +440,7 @@ def test_without_samples_the_torque_goes_to_that_of_gravity():
 
 def test_safe_hold_after_silence_is_where_the_arm_is_then():
     rig = Rig()
-    rig.arm.safe_hold("somebody said so")
+    rig.arm.safe_hold("told by the test")
     rig.run(0.3)
     rig.plant.push(HAND, (0.0, 60.0, 0.0), duration=0.2)
     coast(rig, 0.5)
@@ -452,7 +452,7 @@ def test_safe_hold_after_silence_is_where_the_arm_is_then():
 
 
 def test_an_arm_that_is_elsewhere_after_a_gap_is_held_there():
-    """A plant that was started anew, say; nobody had a look in between."""
+    """As after a restart of the plant, without a sample in between."""
     rig = Rig(timeout=1.0)
     rig.arm.follow(Move(duration=4.0))
     rig.run(1.5)
@@ -466,20 +466,20 @@ def test_an_arm_that_is_elsewhere_after_a_gap_is_held_there():
     assert np.abs(again.state.qd).max() < 1e-3
 
 
-def test_an_arm_that_somebody_else_held_is_taken_over_with_its_weight_carried():
+def test_an_arm_that_the_driver_held_is_taken_over_with_its_weight_carried():
     rig = Rig(timeout=0.1)
     rig.arm.follow(Move(duration=1.0))
     rig.run(0.3)
     assert np.abs(rig.tau - rd.gravity_torque(LWR, rig.state.q)).max() > 5.0
     t, there = rig.state.t + 1.5, rig.state.q + 0.3
-    rig.arm.lost(t, "nobody sees it")
+    rig.arm.lost(t, "no joint states")
     rig.arm.hand_over()
     tau = rig.arm.update(t + DT, there, STILL)
-    np.testing.assert_allclose(tau, rd.gravity_torque(LWR, there), atol=RATE * TWO)
+    np.testing.assert_allclose(tau, rd.gravity_torque(LWR, there), atol=2.0)
     assert rig.is_in(Mode.SAFE_HOLD)
 
 
-def test_silence_at_rest_is_no_reason():
+def test_silence_at_rest_does_not_matter():
     rig = Rig()
     rig.run(0.1)
     coast(rig, 1.0)
@@ -490,11 +490,11 @@ def test_silence_at_rest_is_no_reason():
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, 1e308])
 @pytest.mark.parametrize("which", ["q", "qd"])
-def test_bad_samples_are_as_good_as_none(bad, which):
+def test_invalid_samples_count_as_missing(bad, which):
     rig = Rig()
     rig.arm.follow(Move())
     rig.run(0.8)
-    for _ in range(40):
+    for _ in range(20):
         state = rig.plant.step(rig.tau, DT)
         values = {"q": state.q.copy(), "qd": state.qd.copy()}
         values[which][2] = bad
@@ -537,19 +537,19 @@ def test_lost_samples_of_a_slow_stream_do_no_harm():
     assert rig.is_in(Mode.TRACKING)
 
 
-def test_frozen_values_are_noticed():
+def test_stuck_readings_are_found():
     rig = Rig()
     rig.arm.follow(Move())
     rig.run(0.8)
     q, qd = rig.state.q, rig.state.qd
-    for step in range(1, 100):
+    for step in range(1, 50):
         t = rig.state.t + step * DT
         rig.take(rig.arm.update(t, q, qd), t)
     assert rig.is_in(Mode.SAFE_HOLD)
     assert "the same" in rig.arm.reason
 
 
-def test_the_same_sample_after_a_gap_is_not_frozen():
+def test_the_same_sample_after_a_gap_is_not_stuck():
     rig = Rig(timeout=1.0)
     rig.arm.follow(Move(duration=20.0))
     rig.run(5.0)
@@ -563,7 +563,7 @@ def test_after_a_gap_the_motion_is_late_but_does_not_leap():
     rig.arm.follow(Move(duration=4.0))
     rig.run(2.0)
     seen, late = rig.wanted[-1], 0.5
-    for _ in range(1500):
+    for _ in range(750):
         state = rig.plant.step(rig.tau, DT)
         rig.take(rig.arm.update(state.t + late, state.q, state.qd), state.t + late)
         assert np.abs(rig.arm.reference.q - seen).max() < 0.1
@@ -577,10 +577,10 @@ def test_after_a_gap_the_torque_changes_by_two_periods_worth():
     rig.arm.follow(Move(duration=20.0))
     rig.run(5.0)
     tau = rig.arm.update(rig.state.t + 0.5, rig.state.q + 0.1, rig.state.qd)
-    assert np.abs(tau - rig.tau).max() == pytest.approx(RATE * TWO)
+    assert np.abs(tau - rig.tau).max() == pytest.approx(RATE * 2.0 * DT)
 
 
-def test_what_is_told_can_be_changed_without_harm():
+def test_returned_arrays_are_copies():
     arm = ArmController(LWR)
     arm.error[:] = 9.0
     assert not arm.error.any()
@@ -603,7 +603,7 @@ def test_old_and_repeated_samples_change_nothing():
     assert rig.largest_error < 1e-3
 
 
-def test_time_that_begins_anew_finds_the_arm_where_it_is():
+def test_after_a_clock_reset_the_arm_is_held_where_it_is():
     rig = Rig()
     rig.arm.follow(Move())
     rig.run(1.5)
@@ -623,7 +623,7 @@ def test_an_arm_far_from_its_reference_is_not_pulled_back():
     assert LWR.joint_names[1] in rig.arm.reason
 
 
-def test_trajectory_that_goes_bad_leads_to_a_safe_hold():
+def test_a_trajectory_that_becomes_nan_leads_to_a_safe_hold():
     class Bad(Move):
         def at(self, t):
             motion = super().at(t)
@@ -671,7 +671,7 @@ def test_ramp_down_ends_without_torque():
 def test_ramp_down_ends_though_the_velocity_is_all_noise():
     rig, random = Rig(), np.random.default_rng(1)
     rig.arm.ramp_down()
-    for _ in range(1000):
+    for _ in range(500):
         state, noise = rig.plant.step(rig.tau, DT), random.normal(0.0, 0.3, 7)
         rig.take(rig.arm.update(state.t, state.q, noise), state.t)
         if rig.arm.at_rest:
@@ -686,7 +686,7 @@ def test_a_safe_hold_is_cleared_though_the_velocity_is_noisy(noise):
     rig.run(1.0)
     rig.arm.safe_hold("told to")
     rig.arm.clear()
-    for _ in range(1000):
+    for _ in range(500):
         state = rig.plant.step(rig.tau, DT)
         noisy = state.qd + random.normal(0.0, noise, 7)
         rig.take(rig.arm.update(state.t, state.q, noisy), state.t)
@@ -787,13 +787,13 @@ def test_every_setting_is_explained():
 
 def test_a_safe_hold_that_is_thrown_brakes_anew_and_does_not_swing():
     """A stiff law whose torque may not change fast enough swings the arm up from there."""
-    rig = Rig(dt=TWO)
+    rig = Rig()
     rig.run(0.2)
     rig.arm.safe_hold("test")
     rig.run(0.4)
     for _ in range(40):
         rig.tau = rig.tau - 80.0 * (np.arange(7) == 1)
-        state = rig.plant.step(rig.tau, TWO)
+        state = rig.plant.step(rig.tau, DT)
         rig.tau = rig.arm.update(state.t, state.q, state.qd)
     assert np.abs(state.qd).max() > 0.3  # it was thrown
     rig.given_at = state.t
@@ -803,11 +803,11 @@ def test_a_safe_hold_that_is_thrown_brakes_anew_and_does_not_swing():
 
 
 def test_an_arm_that_is_thrown_goes_to_a_safe_hold_instead_of_swinging_up():
-    rig = Rig(dt=TWO)
+    rig = Rig()
     rig.run(0.4)
     for _ in range(40):
         rig.tau = rig.tau - 80.0 * (np.arange(7) == 1)
-        state = rig.plant.step(rig.tau, TWO)
+        state = rig.plant.step(rig.tau, DT)
         rig.tau = rig.arm.update(state.t, state.q, state.qd)
     rig.given_at = state.t
     rig.run(1.5)
@@ -816,16 +816,16 @@ def test_an_arm_that_is_thrown_goes_to_a_safe_hold_instead_of_swinging_up():
     assert np.abs(rig.state.qd).max() < 0.01
 
 
-def test_a_joint_that_somebody_found_frozen_is_not_moved():
+def test_a_joint_that_the_detector_found_stuck_is_not_moved():
     rig = Rig()
     rig.run(0.2)
     state = rig.plant.state
-    rig.arm.frozen("joint_3", "seen by others")  # at rest: it may be that
+    rig.arm.frozen("joint_3", "seen by the detector")  # at rest: not moving is right
     assert rig.arm.mode is Mode.HOLDING
     rig.arm.follow(Move(state.q, state.q + 0.1))
-    rig.arm.frozen("joint_3", "seen by others")
-    assert (rig.arm.mode, rig.arm.reason) == (Mode.SAFE_HOLD, "seen by others")
-    for k in range(1, 100):
+    rig.arm.frozen("joint_3", "seen by the detector")
+    assert (rig.arm.mode, rig.arm.reason) == (Mode.SAFE_HOLD, "seen by the detector")
+    for k in range(1, 50):
         rig.arm.update(state.t + k * DT, state.q, state.qd + 1e-3 * (-1) ** k)
     assert rig.arm.blind  # its velocity may be noise
     rig.arm.update(state.t + 0.1, state.q + 1e-9, state.qd)
@@ -837,7 +837,7 @@ def test_a_joint_that_somebody_found_frozen_is_not_moved():
 @pytest.mark.parametrize(("timeout", "held"), [(0.02, True), (0.5, False)])
 def test_commands_that_do_not_get_through_lead_to_a_safe_hold(timeout, held):
     rig = Rig(timeout=timeout)
-    rig.arm.heard(0.0, False)  # said before its first commands could
+    rig.arm.heard(0.0, False)  # reported before its first commands could arrive
     rig.run(0.05)
     assert rig.arm.mode is Mode.HOLDING
     rig.run(0.1)
@@ -871,11 +871,11 @@ def test_reference_clock_loses_half_of_the_ramp():
     reference, move = Reference(START), Move()
     reference.follow(move, 0.5, 0.4)
     reference.resume(move.at(0.5).q, 0.3, 0.5)  # nothing to fade: the clock starts at once
-    for _ in range(700):
+    for _ in range(350):
         reference.advance(DT)
     assert reference.s == pytest.approx(0.5 + 0.7 - 0.25)
     reference.stop(0.2)
-    for _ in range(201):
+    for _ in range(101):
         reference.advance(DT)
     assert reference.arrived
     assert isinstance(reference.path, Rest)

@@ -26,7 +26,7 @@ def tracking_error(compensation, state_of=lambda plant: plant.state, model=ARM):
     motion = wave(ARM, 3, size=0.3, speed=2.0)
     plant = RigidPlant(model, motion(0.0).q, motion(0.0).qd, stops=False)
     controller = PassivityController.with_frequency(ARM, 15.0, compensation=compensation)
-    t, q, _, _ = follow(plant, controller, motion, 3000, state_of=state_of)
+    t, q, _, _ = follow(plant, controller, motion, 2000, state_of=state_of)
     return np.array([motion(s).q for s in t[500:]]) - q[500:]
 
 
@@ -111,8 +111,8 @@ def test_the_observer_works_on_elastic_joints_if_it_knows_the_motors_velocities(
         start = motion(0.0)
         plant = ElasticJointPlant(ARM, start.q, start.qd, stiffness=2e4, damping=20.0, stops=False)
         controller = PassivityController.with_frequency(ARM, 10.0, compensation=compensation)
-        t, q, _, _ = follow(plant, controller, motion, 700, state_of=seen)
-        return np.abs(np.array([motion(s).q for s in t[350:]]) - q[350:]).max(axis=0)
+        t, q, _, _ = follow(plant, controller, motion, 500, state_of=seen)
+        return np.abs(np.array([motion(s).q for s in t[250:]]) - q[250:]).max(axis=0)
 
     without, helped = error(None), error(FrictionObserver(ARM, 60.0))
     assert (helped < without / 5.0).all(), without / helped

@@ -1,7 +1,7 @@
-"""Plant, detector and controller as real nodes, whose messages a test carries by hand.
+"""Plant, detector and controller as real nodes whose messages the test passes on.
 
-Nothing is spun: time is simulated and moves when the rig says so, so a case costs little and comes
-out the same each time. Whatever a node publishes is looked at, and what must not be is a finding.
+Nothing is spun: time is simulated and advances when the rig says so. A case is cheap and
+repeatable. Every message that a node publishes is checked; a violation is a `Finding`.
 """
 
 from __future__ import annotations
@@ -33,18 +33,17 @@ from robodyn_ros.nodes.runtime import seconds, set_stamp  # noqa: E402
 from robodyn_ros.nodes.simulator_node import SimulatorNode  # noqa: E402
 
 DT = 0.002  # [s] between joint states
-LOST = 3  # bad joint states in a row after which nothing is known
-AS_IT_IS = "as it is"  # the plant's own joint state
-SLACK = 0.005  # [s] of its rate that the torque may change at once: stamps and clock may differ
-SAFE = 0.1  # [s] without a good sample after which a moving arm is in a safe hold
-LATER = 500  # periods: a second
-SLOW = 0.02  # [rad/s]
-# [s] for which an alarm is excused after a touch, or an input that may look like one. The residual
-# forgets at 50 1/s: after 0.4 s nothing is left of any that an arm can have, 2e-9 of it; the
-# detector's release takes 0.05 s more.
+LOST = 3  # rejected joint states in a row after which the collision state is UNKNOWN
+AS_IT_IS = "as it is"  # the unchanged joint state of the plant
+SLACK = 0.005  # [s] by which the torque may be ahead of its rate: stamps and clock differ
+SAFE = 0.1  # [s] without a valid sample after which a moving arm is in a safe hold
+RECOVERY_STEPS = 500  # periods to recover in: a second
+SLOW = 0.02  # [rad/s], speed of an arm at rest
+# [s] for which an alarm is allowed after a contact, or an input that may look like one. The
+# residual decays at 50 1/s: after 0.4 s to 2e-9 of it; the detector's release takes 0.05 s more.
 EXCUSE = 0.5
 LATCHED = (Mode.SAFE_HOLD, Mode.REACTING)
-THROWN = 1.0  # [rad/s]: no trajectory that comes here asks for as much
+THROWN = 1.0  # [rad/s]: faster than any trajectory here
 NORMAL = (Mode.HOLDING, Mode.TRACKING, Mode.RESUMING)
 START = [0.0, -0.6, 0.3, 1.2, 0.4, -0.7, 0.5]
 ARGS = {
@@ -57,18 +56,18 @@ ARGS = {
 
 
 def callback_of(node: Any, topic: str) -> Any:
-    """What a node does with a message on this topic."""
+    """Return the callback of a node for this topic."""
     found = [i.callback for i in node.inlets if i.subscription.topic_name.endswith(topic)]
     return found[0]
 
 
 def listen(node: Any, topic: str, callback: Any) -> None:
-    """Be told at once what a node publishes on this topic."""
+    """Call back on every message that a node publishes on this topic."""
     next(o for o in node.outlets if o.publisher.topic_name.endswith(topic)).near.append(callback)
 
 
 def same_state(message: JointState) -> JointState:
-    """A copy that does not change with the node's own message."""
+    """Return a copy of a joint state."""
     copied = JointState(name=list(message.name))
     copied.position, copied.velocity = message.position[:], message.velocity[:]
     copied.effort = message.effort[:]
@@ -78,7 +77,7 @@ def same_state(message: JointState) -> JointState:
 
 
 class Rig:
-    """The three nodes; `deliver_…` hands them a message, `step` lets one period go by."""
+    """The three nodes; `deliver_…` passes a message on, `step` advances one period."""
 
     def __init__(self) -> None:
         parameters = [x for name, value in ARGS.items() for x in ("-p", f"{name}:={value}")]
@@ -92,7 +91,7 @@ class Rig:
         self.nodes = (self.plant, self.detector, self.controller)
         self.model = self.controller.robot
         self.now = 0.0  # [s], the clock
-        self.tally = Counter[str]()  # words of the detector, how many were judged, and the like
+        self.tally = Counter[str]()  # verdicts of the detector, how many were judged, and so on
         self._connect()
         self.forget()
 
@@ -120,19 +119,21 @@ class Rig:
         listen(self.controller, "/reference", self._hear_numbers)
 
     def forget(self) -> None:
-        """Expect nothing of what comes next to be like what came before."""
+        """Forget all that was seen so far."""
         self.state: Any = None  # the last joint state of the plant
-        self.word: Any = None  # the detector's last
-        self.tau: np.ndarray | None = None  # the controller's last
-        self.accepted: float | None = None  # [s], stamp of the last joint state, if it was good
-        self._plain = False  # whether it told the truth
-        self.bad = 0  # joint states in a row
-        self.seen_at = 0.0  # [s], when one may have been good last, or the arm stood still
-        self.excused = 0.0  # [s] for which contact may be told; inf: whatever is set
+        self.word: Any = None  # the last verdict of the detector
+        self.tau: np.ndarray | None = None  # the last command
+        self.accepted: float | None = (
+            None  # [s], stamp of the last joint state, if it was accepted
+        )
+        self._plain = False  # whether it was the true one
+        self.bad = 0  # rejected joint states in a row
+        self.seen_at = 0.0  # [s], when one may have been accepted last, or the arm was at rest
+        self.excused = 0.0  # [s] for which an alarm is allowed; inf: with any settings
         self._residuals = 0
-        self._room = SLACK  # [s] of its rate that the torque may change by now
+        self._room = SLACK  # [s] of its rate by which the torque may change now
 
-    # what the nodes say
+    # messages of the nodes
 
     def _hear_state(self, message: Any) -> None:
         for field in ("position", "velocity", "effort"):
@@ -174,14 +175,14 @@ class Rig:
         self.tau, self._room = tau, min(self._room, SLACK)
 
     def _excuse(self, alarming: bool) -> None:
-        """An alarm may follow, for a while."""
+        """Allow an alarm for a while."""
         if alarming:
             self.excused = max(self.excused, EXCUSE)
 
-    # what they are told
+    # messages to the nodes
 
     def set_clock(self, t: float) -> None:
-        """Simulated time, for all nodes."""
+        """Set the simulated time of all nodes [s]."""
         self._room += max(t - self.now, 0.0)
         self.now = t
         tick = Clock()
@@ -190,7 +191,7 @@ class Rig:
             callback(tick)
 
     def deliver_state(self, sent: Sent) -> None:
-        """A joint state for detector and controller."""
+        """Pass a joint state to detector and controller."""
         before, moving = self._residuals, self.controller.arm.moving
         stamp = seconds(sent.message.header.stamp)
         self._excuse(sent.alarms)
@@ -217,7 +218,7 @@ class Rig:
             expect(mode not in (Mode.TRACKING, Mode.RESUMING), "goes on blindly:", mode)
 
     def deliver_command(self, sent: Sent) -> None:
-        """A command for detector and plant."""
+        """Pass a command to detector and plant."""
         self._excuse(sent.alarms)
         before, self.state = self.state, None
         for callback in self._commanded:
@@ -227,7 +228,7 @@ class Rig:
         expect(taken or sent.verdict is not Verdict.GOOD, "refused a command:", sent.what)
 
     def deliver_push(self, sent: Sent) -> None:
-        """A push for the plant."""
+        """Pass a push to the plant."""
         before = len(self.plant.plant.pushes)
         self._pushed(sent.message)
         taken = len(self.plant.plant.pushes) > before
@@ -236,7 +237,7 @@ class Rig:
         expect(taken or sent.verdict is not Verdict.GOOD, "refused a push:", sent.message)
 
     def deliver_trajectory(self, sent: Sent) -> None:
-        """A motion for the controller."""
+        """Pass a trajectory to the controller."""
         arm = self.controller.arm
         mode, wanted = arm.mode, arm.reference
         self._ordered(sent.message)
@@ -247,13 +248,13 @@ class Rig:
             expect(arm.mode is Mode.TRACKING, "refused a trajectory:", sent.message)
 
     def deliver_word(self, sent: Sent) -> None:
-        """A word about contact for the controller."""
+        """Pass a verdict to the controller."""
         self._told(sent.message)
 
-    # what goes on by itself
+    # time, and calls
 
     def step(self) -> Sent:
-        """A period: the controller's command moves the plant; its joint state, to be delivered."""
+        """Move the plant by the controller's command for a period; return its joint state."""
         tau = self.tau if self.tau is not None else np.zeros(self.model.n)
         self.deliver_command(Sent(Float64MultiArray(data=tau.tolist()), "the own", Verdict.GOOD))
         self.set_clock(seconds(self.state.header.stamp))
@@ -262,12 +263,12 @@ class Rig:
         return Sent(self.state, AS_IT_IS, Verdict.EITHER)
 
     def run(self, steps: int) -> None:
-        """Let everything be as it should for so many periods."""
+        """Run a number of periods without a fault."""
         for _ in range(steps):
             self.deliver_state(self.step())
 
     def silence(self, duration: float) -> None:
-        """Nothing is heard for so long [s]; all timers go off, twice."""
+        """Advance the clock [s] without messages; all timers fire twice."""
         self.set_clock(self.now + duration)
         for _ in range(2):
             for node in self.nodes:
@@ -275,31 +276,31 @@ class Rig:
                     timer.callback()
 
     def reset_plant(self) -> None:
-        """The simulated arm is put back to its start, and so is time."""
+        """Reset the simulated arm and the time."""
         self.plant._reset(Trigger.Request(), Trigger.Response())
         self.tau = self.accepted = None
 
     def clear(self) -> Any:
-        """Tell the controller that all is well again."""
+        """Call `clear` of the controller; return its response."""
         return self.controller._clear(Trigger.Request(), Trigger.Response())
 
     def enable(self, enabled: bool) -> None:
-        """Switch the controller on or off."""
+        """Enable or disable the controller."""
         self.controller._enable(SetBool.Request(data=enabled), SetBool.Response())
 
     def recover(self) -> float:
-        """After the last bad input: all is back to normal within a second, if whoever watches
-        enables and clears what wants it; how long it took [s].
+        """Expect normal operation within a second, with `enable` and `clear` where needed; return
+        how long it took [s].
 
         Only an arm that was really thrown is given the time to come to rest before.
         """
-        self.plant.plant.pushes.clear()  # the last of them ends now
+        self.plant.plant.pushes.clear()  # end the last of them
         if self._is_thrown():
             self.tally["thrown"] += 1
             self._come_to_rest()
         self.enable(True)
         normal_at = None  # period since which all is normal
-        for k in range(LATER):
+        for k in range(RECOVERY_STEPS):
             if self.controller.arm.mode in LATCHED:
                 self.clear()
             self.run(1)
@@ -311,7 +312,7 @@ class Rig:
         return normal_at * DT
 
     def _abnormal(self) -> str:
-        """What is not as it should be, or nothing."""
+        """Return what is not normal, or an empty text."""
         arm, word = self.controller.arm, self.word
         if word.message != "CLEAR":
             return f"{word.message}, {[item.value for item in word.values]}"
@@ -320,8 +321,8 @@ class Rig:
         return "" if self.accepted == self.now else "no sample is believed"
 
     def _is_thrown(self) -> bool:
-        """Whether the arm itself is where, or as fast as, only somebody else can have brought it:
-        at a stop, or beyond any speed that is asked for here.
+        """Return whether the arm was moved from outside: it is at a stop, or faster than any
+        trajectory here.
         """
         return self._is_stopped() or bool(np.abs(self.plant.plant.state.qd).max() > THROWN)
 
@@ -330,22 +331,22 @@ class Rig:
         return bool(((q <= self.model.q_min) | (q >= self.model.q_max)).any())
 
     def _is_touched(self) -> bool:
-        """Whether something acts on the arm from outside: a push or a stop."""
+        """Return whether a push or a stop acts on the arm."""
         return self._is_stopped() or bool(self.plant.plant.state.tau_ext.any())
 
     def _come_to_rest(self) -> None:
-        """Let what was really done to the arm pass; if it does not, put the arm back."""
+        """Wait until the arm is at rest; reset it if it does not come to rest."""
         for _ in range(5):
-            self.run(LATER)
+            self.run(RECOVERY_STEPS)
             if np.abs(self.plant.plant.state.qd).max() < SLOW and not self._is_touched():
                 return
         self.reset_plant()
-        self.run(LATER)
+        self.run(RECOVERY_STEPS)
 
 
 @contextmanager
 def rig() -> Iterator[Rig]:
-    """A rig of its own, whose arm has been at rest for a moment."""
+    """Yield a rig whose arm is at rest."""
     made = Rig()
     try:
         made.run(100)

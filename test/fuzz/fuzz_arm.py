@@ -1,6 +1,6 @@
-"""Episodes of an arm whose messages go wrong: a mixture of all kinds, then it must recover.
+"""Episodes of an arm with bad messages: a mixture of all kinds, then it must recover.
 
-In half of them nothing comes that may look like a touch: then no alarm has an excuse.
+In half of them no input looks like a contact: then every alarm is a false one.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ KINDS = ("joint_states", "commands", "push", "joint_trajectory", "collision_stat
 
 
 class Course(NamedTuple):
-    """What an episode was like."""
+    """Result of an episode."""
 
     sent: dict[str, int]  # messages of each kind
-    tally: Counter[str]  # words of the detector until the recovery: known, and judged; thrown
-    back: float  # [s], how long the recovery took
+    tally: Counter[str]  # verdicts of the detector until the recovery: known, judged; thrown
+    back: float  # [s], duration of the recovery
 
 
 def episode(seed: int, case: int, messages: int = MESSAGES) -> Course:
-    """Send an arm messages that are wrong in every way."""
+    """Send an arm bad messages of all kinds; return the result."""
     random = random_of(seed, "messages", case)
-    # How many of a kind come in a period: in some episodes only one goes wrong, in others all do
+    # Mean number of bad messages per period: in some episodes of one kind, in others of all
     often = random.dirichlet(np.full(len(KINDS), 0.5)) * random.uniform(1.0, 5.0)
     count = dict.fromkeys(KINDS, 0)
     alarming = case % 2 == 0
@@ -48,7 +48,7 @@ def episode(seed: int, case: int, messages: int = MESSAGES) -> Course:
 
 
 def period(made: Rig, random: np.random.Generator, due: dict[str, int], alarming: bool) -> None:
-    """One period, in which so many messages of each kind go wrong."""
+    """Run one period with a number of bad messages of each kind."""
     arm, model = made.controller.arm, made.model
 
     def drawn(make: Callable[..., Sent], *args: Any) -> Sent:

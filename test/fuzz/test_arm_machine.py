@@ -1,7 +1,7 @@
 """A state machine over the three nodes: hypothesis looks for an order of events that breaks one.
 
-What must hold after each event stands in the rig: finite outputs, torque within its limits and
-rate, never CLEAR on bad data. In the end all must be well again.
+The rig checks after each event: finite outputs, torque and torque rate within their limits, never
+CLEAR on bad data. In the end all must be back to normal.
 """
 
 import copy
@@ -42,7 +42,7 @@ EXAMPLES = 10  # of one run of the machine
 
 
 class Arm(RuleBasedStateMachine):
-    """What may happen to an arm, in any order."""
+    """Events that may happen to an arm, in any order."""
 
     rig: Rig | None = None
 
@@ -60,7 +60,7 @@ class Arm(RuleBasedStateMachine):
                 self.rig.close()
 
     def end(self):
-        """Only with settings of its own: with others a second may be too short to recover."""
+        """Recover, unless settings were changed: then a second may be too short."""
         if not self.tuned:
             self.rig.recover()
 
@@ -127,7 +127,7 @@ class Arm(RuleBasedStateMachine):
 
 
 def run_machine(examples, seed=None):
-    """Try so many orders of events: always the same ones, or those of a seed."""
+    """Try a number of orders of events: always the same ones, or those of a seed."""
     machine = type("SeededArm", (Arm,), {})
     if seed is not None:
         hypothesis.seed(repr(seed))(machine)
@@ -186,7 +186,7 @@ def test_a_plant_that_obeys_anything_is_found(made):
 
 
 def say(made, level):
-    """Let the detector say this."""
+    """Publish this level as the detector's verdict."""
     word = copy.deepcopy(made.word)
     word.message = level
     made._hear_word(word)
@@ -215,7 +215,7 @@ def test_a_real_touch_is_an_excuse_while_it_lasts(made):
 
 @pytest.mark.parametrize("seconds", [0.9, 1.1])
 def test_the_second_to_recover_is_measured(made, monkeypatch, seconds):
-    """The arm is cleared only so much later."""
+    """The arm is cleared only after this many seconds."""
     made.controller.arm.safe_hold("told to")
     due = made.now + seconds
     clear = made.clear
