@@ -257,8 +257,9 @@ def coriolis_matrix(
     variant: str = "0001",
     threads: int = 1,
 ) -> Array:
-    """Return C*(q, qd) (n, n) or (T, n, n) of NE*, or the Christoffel one; C qd = c(q, qd).
+    """Return C*(q, qd) (n, n) or (T, n, n) [N m s, N s] of NE*, or the Christoffel matrix.
 
+    Each times qd is c(q, qd).
     The two valid variants take one sweep, the fourteen others one sweep per column. The
     Christoffel matrix is the mean of the valid two and has no variants.
     """

@@ -195,14 +195,14 @@ def store3_lanes(a, at, v):
 @inline
 def load9_lanes(a, at):
     x, y, z = load3_lanes(a, at), load3_lanes(a, at + U3 * LANE), load3_lanes(a, at + U6 * LANE)
-    return x[0], x[1], x[2], y[0], y[1], y[2], z[0], z[1], z[2]
+    return x + y + z
 
 
 @inline
 def store9_lanes(a, at, v):
-    store3_lanes(a, at, (v[0], v[1], v[2]))
-    store3_lanes(a, at + U3 * LANE, (v[3], v[4], v[5]))
-    store3_lanes(a, at + U6 * LANE, (v[6], v[7], v[8]))
+    store3_lanes(a, at, v[:3])
+    store3_lanes(a, at + U3 * LANE, v[3:6])
+    store3_lanes(a, at + U6 * LANE, v[6:])
 
 
 @inline

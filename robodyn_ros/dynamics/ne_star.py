@@ -25,13 +25,24 @@ from ..errors import ArgumentError
 from ..model import packed_model as at
 from ..model.packed_model import U
 from ..model.robot import RobotModel
-from .compile import U1, index, inline, kernel, samples
+from .compile import index, inline, kernel, samples
 from .dispatch import Array, ArrayLike, bind_to, checked, evaluate, workspace
 from .joints import joint_frame, row_of, set_positions
-from .newton_euler import velocity_torque
+from .newton_euler import (
+    R_,
+    U_,
+    a_,
+    add_torques,
+    f_,
+    n_,
+    r_,
+    start_at_base,
+    velocity_torque,
+    w_,
+    wd_,
+)
 from .vector import (
     ZERO,
-    accumulate3,
     add,
     add_z,
     cross,
@@ -51,10 +62,7 @@ from .vector import (
 VARIANTS = tuple(f"{v:04b}" for v in range(16))
 SKEW_SYMMETRIC = ("0001", "1110")
 
-# Work space of a body's row
-R_ = at.WORK
-r_, w_, wa_, wd_, a_, f_, n_ = (at.WORK + U(k) for k in (9, 12, 15, 18, 21, 24, 27))
-U_ = at.WORK + U(30)
+wa_ = U_ + U(9)  # work space of a body's row, behind that of NE
 
 
 @inline
@@ -67,13 +75,8 @@ def _sweep(block, q, qd, qd_a, qdd, tau, aar, lar_origin, lar_centre, tr):
     if tau.size != q.size:
         return 1
     rotors = index(block[at.ROTORS])
-    base = at.HEADER
-    store3(block, base + w_, ZERO)
-    store3(block, base + wa_, ZERO)
-    store3(block, base + wd_, ZERO)
-    store3(block, base + a_, scale(-1.0, load3(block, at.GRAVITY)))
-    for k in range(U(9)):
-        block[base + U_ + k] = 0.0
+    start_at_base(block)
+    store3(block, at.HEADER + wa_, ZERO)
 
     bad = 0.0
     for t in range(T):
@@ -118,17 +121,7 @@ def _sweep(block, q, qd, qd_a, qdd, tau, aar, lar_origin, lar_centre, tr):
             store3(block, b + f_, f)
             store3(block, b + n_, torque)
             store9(block, b + U_, rates)
-
-        for j in range(bodies):
-            b, p, k = row_of(block, bodies - U1 - j)
-            f, torque = load3(block, b + f_), load3(block, b + n_)
-            along_axis = torque[2] if block[b + at.PRISMATIC] == 0.0 else f[2]  # (FP)
-            tau[s + k] += block[b + at.RATIO] * along_axis
-            bad += 0.0 * tau[s + k]
-            R = load9(block, b + R_)
-            f = matvec(R, f)
-            accumulate3(block, p + f_, f)
-            accumulate3(block, p + n_, add(matvec(R, torque), cross(load3(block, b + r_), f)))
+        bad += add_torques(block, bodies, s, tau)
     return 0 if bad == 0.0 else 1
 
 

@@ -15,7 +15,7 @@ from ..errors import ArgumentError
 from ..model import packed_model as at
 from ..model.packed_model import U
 from ..model.robot import RobotModel
-from .compile import U1, index, kernel, samples
+from .compile import U1, index, inline, kernel, samples
 from .dispatch import Array, ArrayLike, bind_to, checked, evaluate, per_joint, workspace
 from .friction import friction_torque
 from .joints import joint_frame, row_of, set_positions
@@ -45,6 +45,38 @@ r_, w_, wd_, a_, f_, n_ = (at.WORK + U(k) for k in (9, 12, 15, 18, 21, 24))
 U_ = at.WORK + U(27)
 
 
+@inline
+def start_at_base(block):
+    """Set the base at rest, accelerating against gravity."""
+    base = at.HEADER
+    store3(block, base + w_, ZERO)
+    store3(block, base + wd_, ZERO)
+    store3(block, base + a_, scale(-1.0, load3(block, at.GRAVITY)))
+    for k in range(U(9)):
+        block[base + U_ + k] = 0.0
+
+
+@inline
+def add_torques(block, bodies, s, tau):
+    """Add the wrenches of the bodies to the torques at tau[s], from the last body to the base.
+
+    Return 0, or NaN if a torque is not finite.
+    """
+    bad = 0.0
+    for j in range(bodies):
+        b, p, k = row_of(block, bodies - U1 - j)
+        f, torque = load3(block, b + f_), load3(block, b + n_)
+        along_axis = torque[2] if block[b + at.PRISMATIC] == 0.0 else f[2]  # (FP)
+        tau[s + k] += block[b + at.RATIO] * along_axis
+        bad += 0.0 * tau[s + k]
+        # Add the wrench to the parent's
+        R = load9(block, b + R_)
+        f = matvec(R, f)
+        accumulate3(block, p + f_, f)
+        accumulate3(block, p + n_, add(matvec(R, torque), cross(load3(block, b + r_), f)))
+    return bad
+
+
 @kernel("int64(float64[::1], float64[::1], float64[::1], float64[::1], float64[::1])")
 def _newton_euler(block, q, qd, qdd, tau):
     bodies, n = index(block[at.BODIES]), index(block[at.COORDINATES])
@@ -52,12 +84,7 @@ def _newton_euler(block, q, qd, qdd, tau):
     if T == 0 or qd.size != q.size or qdd.size != q.size or tau.size != q.size:
         return 1
     rotors = index(block[at.ROTORS])
-    base = at.HEADER
-    store3(block, base + w_, ZERO)
-    store3(block, base + wd_, ZERO)
-    store3(block, base + a_, scale(-1.0, load3(block, at.GRAVITY)))
-    for k in range(U(9)):
-        block[base + U_ + k] = 0.0
+    start_at_base(block)
 
     bad = 0.0  # becomes NaN with any number that is not finite
     for t in range(T):
@@ -94,18 +121,7 @@ def _newton_euler(block, q, qd, qdd, tau):
             store3(block, b + f_, f)
             store3(block, b + n_, torque)
             store9(block, b + U_, rates)
-
-        for j in range(bodies):
-            b, p, k = row_of(block, bodies - U1 - j)
-            f, torque = load3(block, b + f_), load3(block, b + n_)
-            along_axis = torque[2] if block[b + at.PRISMATIC] == 0.0 else f[2]
-            tau[s + k] += block[b + at.RATIO] * along_axis
-            bad += 0.0 * tau[s + k]
-            # Add the wrench to the parent's
-            R = load9(block, b + R_)
-            f = matvec(R, f)
-            accumulate3(block, p + f_, f)
-            accumulate3(block, p + n_, add(matvec(R, torque), cross(load3(block, b + r_), f)))
+        bad += add_torques(block, bodies, s, tau)
     return 0 if bad == 0.0 else 1
 
 
@@ -201,10 +217,7 @@ def velocity_torque(model: RobotModel, q: ArrayLike, qd: ArrayLike, *, threads: 
 
 
 def mass_matrix_column(model: RobotModel, q: ArrayLike, i: int) -> Array:
-    """Return column i of M(q), (n,) or (T, n): the torque of a unit acceleration of joint i.
-
-    [DeLuca2009] (12).
-    """
+    """Return column i of M(q), (n,) or (T, n) [kg m^2, kg m, kg]. [DeLuca2009] (12)."""
     if not isinstance(i, (int, np.integer)) or not -model.n <= i < model.n:
         raise ArgumentError(f"i must be a joint's number, 0 to {model.n - 1}, got {i!r}")
     still, unit = np.zeros(model.n), np.eye(model.n)[i]
