@@ -136,7 +136,7 @@ EXPLAINED = {
 }
 EXPLAINED_AT = {
     ("robodyn_ros/dynamics/compile.py", "B324"): "a hash that names a cache file",
-    ("robodyn_ros/identification/urdf_update.py", "B314"): "a text that to_urdf has just written",
+    ("robodyn_ros/identification/export.py", "B314"): "a text that to_urdf has just written",
 }
 
 
