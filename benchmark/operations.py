@@ -24,7 +24,7 @@ from robodyn_ros.codegen.program import Operations
 from robodyn_ros.codegen.quantities import customized
 from robodyn_ros.codegen.robot import Robot, vector
 from robodyn_ros.codegen.sweeps.mass_matrix import articulated, through_mass_matrix
-from robodyn_ros.codegen.sweeps.newton_euler import body_wrenches, joint_torques
+from robodyn_ros.codegen.sweeps.newton_euler import body_wrenches, joint_torques, motions
 from robodyn_ros.dynamics.force_rate import _force_rate
 from robodyn_ros.dynamics.forward_dynamics import _articulated_bodies
 from robodyn_ros.dynamics.mass_matrix import _mass_matrix
@@ -92,7 +92,8 @@ def general_arm(n: int, rotors: bool = True) -> rd.RobotModel:
 
 def with_tip_wrench(robot: Robot) -> list:
     """Inverse dynamics of an arm that also pushes with its last link, as [Khalil2019] counts."""
-    forces, moments = body_wrenches(robot, robot.rates("qd"), robot.rates("qdd"))
+    qd, qdd = robot.rates("qd"), robot.rates("qdd")
+    forces, moments = body_wrenches(robot, motions(robot, qd, qd, qdd))
     push = [robot.graph.symbol(f"push[{k}]") for k in range(6)]
     forces[-1] = forces[-1] + vector(*push[:3])
     moments[-1] = moments[-1] + vector(*push[3:])

@@ -12,12 +12,13 @@ from .program import Operations, operations
 from .robot import Robot
 from .sharing import shared
 from .sweeps.mass_matrix import articulated, mass_matrix, through_mass_matrix
-from .sweeps.momentum import momentum_terms, ne_star
+from .sweeps.momentum import momentum_terms
 from .sweeps.newton_euler import (
     force_rate,
     friction_torque,
     gravity_torque,
     inverse_dynamics,
+    ne_star,
     regressor,
 )
 from .symbolic_model import robot_of, to_base_parameters

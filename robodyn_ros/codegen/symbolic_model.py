@@ -45,8 +45,10 @@ def robot_of(
     for i in range(len(joints)):
         body = _body(model, i, graph, joints, chosen)
         body.own = snapped(frame_with_axis_z(model.axis[i]) @ chosen[i][0])
-        set_inertia = _set_symbolic_inertia if symbolic else _set_known_inertia
-        set_inertia(model, i, body, graph, chosen[i])
+        if symbolic:
+            _set_symbolic_inertia(model, i, body, graph, chosen[i])
+        else:
+            _set_known_inertia(model, i, body, chosen[i])
         bodies.append(body)
     per_joint: list[list[Scalar]] = [
         getattr(model, name).tolist() for name in ("rotor_inertia", *FRICTION)
@@ -164,9 +166,8 @@ def _euler_rotations(E: Array) -> list[tuple[int, float, float]]:
     return [(axis, *turn) for axis, turn in zip((2, 0, 2), turns, strict=True)]
 
 
-def _set_known_inertia(
-    model: RobotModel, i: int, body: Body, graph: Graph, frame: Placement
-) -> None:
+def _set_known_inertia(model: RobotModel, i: int, body: Body, frame: Placement) -> None:
+    """Set the ten parameters as numbers, in the chosen frame."""
     G, shift = frame
     turn = frame_with_axis_z(model.axis[i]) @ G
     seen = model.body(i).seen_from(snapped(turn.T), -G.T @ shift)
@@ -257,10 +258,5 @@ def _turns_alone_about_its_axis(robot: Robot, body: Body) -> bool:
 
 def _difference(a: Scalar, b: Scalar) -> Scalar:
     """Return a - b, 0 if they differ by rounding only."""
-    if (
-        isinstance(a, float)
-        and isinstance(b, float)
-        and abs(a - b) < ROUNDING * max(abs(a), abs(b))
-    ):
-        return 0.0
-    return a - b
+    numbers = isinstance(a, float) and isinstance(b, float)
+    return 0.0 if numbers and abs(a - b) < ROUNDING * max(abs(a), abs(b)) else a - b

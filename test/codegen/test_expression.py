@@ -1,4 +1,4 @@
-"""Expressions: what vanishes, what is shared, and that nothing changes its value."""
+"""Expressions and sharing: simplifications, common parts, and unchanged values."""
 
 import numpy as np
 import pytest

@@ -128,9 +128,8 @@ def articulated(robot: Robot) -> list[list[Expression]]:
         solved[i] = Un, Uf, inverse, u
         if p < 0:
             continue
-        A, B, D = _articulated_inertia(
-            body, inertia[i], inverse, is_zero(robot.rotors[k])
-        )  # (7.72)
+        free = is_zero(robot.rotors[k])
+        A, B, D = _articulated_inertia(body, inertia[i], inverse, free)  # (7.72)
         turning, moving = gamma[i]
         share = u * inverse
         n = n + A @ turning + B @ moving + Un * share  # (7.73)

@@ -1,19 +1,9 @@
-"""NE* and the momentum terms on symbols: what the residual of [DeLuca2009] needs.
-
-NE* is variant 0001, about the joints' origins. Moved from the centre of mass to the origin, the
-torque of a body is linear in eleven parameters:
-
-    J wd + wa x J w + mc x a + m |c|^2 (w x wa)
-
-It is made of the nine products X = w wa^T, as NE is of w w^T. The momentum terms are the one sweep
-of `dynamics/momentum.py`, in the frames of Khalil.
-"""
+"""The momentum terms on symbols: the one sweep of `dynamics/momentum.py`, in Khalil's frames."""
 
 from __future__ import annotations
 
 from ..expression import Expression, Scalar
 from ..robot import ZERO, Robot, Vector, cross, turns, vector
-from .newton_euler import euler_torque, joint_torques, rate_matrix
 
 
 def momentum_terms(robot: Robot) -> list[list[Expression]]:
@@ -54,33 +44,3 @@ def momentum_terms(robot: Robot) -> list[list[Expression]]:
             mc[below] = mc[below] + body.to_parent(mc[i]) + m[i] * body.place
             m[below] = m[below] + m[i]
     return [p, ctqd, g]
-
-
-def ne_star(robot: Robot) -> list[list[Expression]]:
-    """Return tau of q, qd, qd_a and qdd."""
-    xd, xd_a, xdd = (robot.rates(name) for name in ("qd", "qd_a", "qdd"))
-    motion: list[tuple[Vector, Vector, Vector, Vector, Vector]] = []
-    forces: list[Vector] = []
-    moments: list[Vector] = []
-    for i, (body, turn) in enumerate(zip(robot.bodies, turns(robot), strict=True)):
-        w, wa, wd = motion[turn.parent][:3] if turn.parent >= 0 else (ZERO, ZERO, ZERO)
-        rate, rate_a = turn.total(xd), turn.total(xd_a)
-        tilted, tilted_a = turn.tilted(w), turn.tilted(wa)
-        w, wa = turn.turned(tilted), turn.turned(tilted_a)
-        turning = vector(wa[1] * rate, -wa[0] * rate, turn.total(xdd))  # (AAR*)
-        wd = turn.from_parent(wd) + turning
-        w, wa = w + vector(0.0, 0.0, rate), wa + vector(0.0, 0.0, rate_a)  # (AVR), (AVR*)
-        if body.parent < 0:
-            a = body.from_parent(-robot.gravity)
-        else:
-            _, _, _, a_p, U_p = motion[body.parent]
-            a = body.from_parent(a_p + U_p @ body.place)  # (LAR'*)
-        if body.prismatic:
-            across = w * xd_a[i] + wa * xd[i]
-            a = a + vector(across[1], -across[0], xdd[i])
-        U = rate_matrix(w, wa, wd, tilted, tilted_a)
-        motion.append((w, wa, wd, a, U))
-        forces.append(body.m * a + U @ body.mc)  # (LAR*), (FR)
-        torque = euler_torque(body, w, wa, wd, U, body.spread)  # (TR*)
-        moments.append(torque + cross(body.mc, a))
-    return [joint_torques(robot, forces, moments, robot.inputs("qdd"))]

@@ -1,13 +1,17 @@
-"""Newton-Euler on symbols: inverse dynamics, gravity torque, force rate, regressor; and friction.
+"""Newton-Euler on symbols: inverse dynamics, NE*, gravity torque, force rate, regressor; friction.
 
-[Khalil2019] (7.51)-(7.61), with the products of velocities shared. The nine elements of
-U = [wd x] + [w x][w x] serve three times: for the next origin's acceleration, for the force U mc,
-and for the torque, whose component along x is
+One outward sweep serves all: that of NE* ([DeLuca2009], variant 0001) about the joints' origins.
+With wa = w it is NE, [Khalil2019] (7.51)-(7.61). The products of velocities X = w wa^T are shared.
+The nine elements of U = [wd x] + [w x][wa x] serve three times: for the acceleration of the next
+origin, for the force U mc, and for the torque, whose component along x is, with wa = w,
 
     XX wd1 + (ZZ - YY) w2 w3 - XY U31 + XZ U21 + YZ (U22 - U33)
 
 and cyclically for the others. w1^2 + w2^2 does not change when the body turns about z: it is taken
 before the turn, where it is often known already.
+
+Moved from the centre of mass to the origin, the torque of NE* is linear in eleven parameters:
+J wd + wa x J w + mc x a + m |c|^2 (w x wa). The last one, the spread, has no effect on NE.
 """
 
 from __future__ import annotations
@@ -28,14 +32,22 @@ class Motion(NamedTuple):
     """Motion of a body in its own frame."""
 
     w: Vector  # angular velocity
+    wa: Vector  # auxiliary angular velocity of NE*; w for NE
     wd: Vector  # angular acceleration
     a: Vector  # acceleration of the origin, minus gravity
-    U: Vector  # [wd x] + [w x][w x]
+    U: Vector  # [wd x] + [w x][wa x]
 
 
 def inverse_dynamics(robot: Robot) -> list[list[Expression]]:
     """Return tau of q, qd and qdd."""
     return [torques(robot, robot.rates("qd"), robot.rates("qdd"), robot.inputs("qdd"))]
+
+
+def ne_star(robot: Robot) -> list[list[Expression]]:
+    """Return tau of q, qd, qd_a and qdd."""
+    xd, xd_a, xdd = (robot.rates(name) for name in ("qd", "qd_a", "qdd"))
+    forces, moments = body_wrenches(robot, motions(robot, xd, xd_a, xdd), star=True)
+    return [joint_torques(robot, forces, moments, robot.inputs("qdd"))]
 
 
 def gravity_torque(robot: Robot) -> list[list[Expression]]:
@@ -92,41 +104,52 @@ def torques(
     moves: list[Turn] | None = None,
 ) -> list[Any]:
     """Return tau for the joints' rates xd and xdd; qdd accelerates the rotors."""
-    return joint_torques(robot, *body_wrenches(robot, xd, xdd, moves), qdd)
+    sweep = motions(robot, xd, xd, xdd, moves)
+    return joint_torques(robot, *body_wrenches(robot, sweep), qdd)
 
 
 def motions(
-    robot: Robot, xd: list[Scalar], xdd: list[Scalar], moves: list[Turn] | None = None
+    robot: Robot,
+    xd: list[Scalar],
+    xd_a: list[Scalar],
+    xdd: list[Scalar],
+    moves: list[Turn] | None = None,
 ) -> Iterator[Motion]:
     """Yield the motion of each body, from the base to the tips."""
     found: list[Motion] = []
     for i, (body, turn) in enumerate(zip(robot.bodies, moves or turns(robot), strict=True)):
-        w_p, wd_p = (ZERO, ZERO) if turn.parent < 0 else found[turn.parent][:2]
-        rate, acceleration = turn.total(xd), turn.total(xdd)
-        tilted = turn.tilted(w_p)
-        w = turn.turned(tilted)
-        wd = turn.from_parent(wd_p)
-        wd = wd + vector(w[1] * rate, -w[0] * rate, acceleration)
-        w = w + vector(0.0, 0.0, rate)
+        w, wa, wd = (ZERO, ZERO, ZERO) if turn.parent < 0 else found[turn.parent][:3]
+        rate, rate_a = turn.total(xd), turn.total(xd_a)
+        tilted, tilted_a = turn.tilted(w), turn.tilted(wa)
+        w, wa = turn.turned(tilted), turn.turned(tilted_a)
+        wd = turn.from_parent(wd)
+        wd = wd + vector(wa[1] * rate, -wa[0] * rate, turn.total(xdd))  # (AAR*)
+        w, wa = w + vector(0.0, 0.0, rate), wa + vector(0.0, 0.0, rate_a)  # (AVR), (AVR*)
         a = -robot.gravity
         if body.parent >= 0:
             a = found[body.parent].a + found[body.parent].U @ body.place
-        a = body.from_parent(a)
+        a = body.from_parent(a)  # (LAR'*)
         if body.prismatic:
-            a = a + vector(2.0 * w[1] * xd[i], -2.0 * w[0] * xd[i], xdd[i])
-        found.append(Motion(w, wd, a, rate_matrix(w, w, wd, tilted, tilted)))
+            # For NE the sum is 2 w xd, which costs one product less on dual numbers
+            across = 2.0 * w * xd[i] if xd_a is xd else w * xd_a[i] + wa * xd[i]
+            a = a + vector(across[1], -across[0], xdd[i])
+        found.append(Motion(w, wa, wd, a, rate_matrix(w, wa, wd, tilted, tilted_a)))
         yield found[i]
 
 
 def body_wrenches(
-    robot: Robot, xd: list[Scalar], xdd: list[Scalar], moves: list[Turn] | None = None
+    robot: Robot, sweep: Iterator[Motion], star: bool = False
 ) -> tuple[list[Vector], list[Vector]]:
-    """Return the force, and the moment about its origin, that move each body."""
+    """Return the force, and the moment about its origin, that move each body.
+
+    star: with the spread, for NE*.
+    """
     forces: list[Vector] = []
     moments: list[Vector] = []
-    for body, (w, wd, a, U) in zip(robot.bodies, motions(robot, xd, xdd, moves), strict=True):
-        forces.append(body.m * a + U @ body.mc)
-        moments.append(euler_torque(body, w, w, wd, U) + cross(body.mc, a))
+    for body, (w, wa, wd, a, U) in zip(robot.bodies, sweep, strict=True):
+        forces.append(body.m * a + U @ body.mc)  # (LAR*), (FR)
+        torque = euler_torque(body, w, wa, wd, U, body.spread if star else 0.0)  # (TR*)
+        moments.append(torque + cross(body.mc, a))
     return forces, moments
 
 
@@ -197,11 +220,11 @@ def regressor(robot: Robot) -> list[list[Expression]]:
     width = PARAMETERS * len(robot.bodies)
     Y = np.full((robot.n, width), 0.0, dtype=object)
     units: list[dict[int, tuple[Vector, Vector]]] = []  # z and v of the joints that carry a body
-    for i, (body, motion) in enumerate(zip(robot.bodies, motions(robot, xd, xdd), strict=True)):
+    sweep = motions(robot, xd, xd, xdd)
+    for i, (body, (w, _, wd, a, U)) in enumerate(zip(robot.bodies, sweep, strict=True)):
         units.append(_unit_motions(robot, i, units))
         T = body.own
         plain = not (T - np.eye(3)).any()
-        w, wd, a, U = motion
         if not plain:
             w, wd, a = T @ w, T @ wd, T @ a
             U = rate_matrix(w, w, wd, w, w)
