@@ -11,6 +11,7 @@ import io
 import math
 import os
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 from xml.etree.ElementTree import Element
@@ -30,6 +31,10 @@ Array = npt.NDArray[np.float64]
 MAX_MESH = 30_000_000  # bytes
 MAX_FACES = 60_000  # of one mesh, drawn 30 times a second
 KINDS = {".stl": "stl", ".obj": "obj", ".ply": "ply", ".dae": "dae", ".glb": "glb"}
+# Corners of each side of a box, counter-clockwise from outside; corner k has the signs of k's bits
+BOX_SIDES = np.array(
+    [[0, 1, 3, 2], [4, 6, 7, 5], [0, 4, 5, 1], [2, 3, 7, 6], [0, 2, 6, 4], [1, 5, 7, 3]]
+)
 Colour = tuple[int, int, int]
 
 
@@ -190,20 +195,9 @@ def _read(path: Path, most: int) -> bytes:
 
 def _box(size: Array) -> Mesh:
     """Return a box; each side has its own vertices, so that the edges are sharp."""
-    vertices: list[Array] = []
-    faces = []
-    for axis in range(3):
-        for side in (-0.5, 0.5):
-            u, v = (axis + 1) % 3, (axis + 2) % 3
-            corners = np.zeros((4, 3))
-            corners[:, axis] = side
-            corners[:, u] = [-0.5, 0.5, 0.5, -0.5]
-            corners[:, v] = [-0.5, -0.5, 0.5, 0.5]
-            start = 4 * len(vertices)
-            turn = [[0, 1, 2], [0, 2, 3]] if side > 0.0 else [[0, 2, 1], [0, 3, 2]]
-            vertices.append(corners * size)
-            faces.append(np.array(turn) + start)
-    return Mesh(np.vstack(vertices), np.vstack(faces))
+    corners = np.array(list(product((-0.5, 0.5), repeat=3))) * size
+    faces = 4 * np.arange(6)[:, None, None] + np.array([[0, 1, 2], [0, 2, 3]])
+    return Mesh(corners[BOX_SIDES.ravel()], faces.reshape(-1, 3))
 
 
 def _numbers(text: str, n: int) -> list[float]:

@@ -1,4 +1,4 @@
-"""A real browser for tests and pictures: headless Chromium that talks to the page alone."""
+"""A headless Chromium for tests and pictures; it connects to the page only."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ WATCH = """
 
 @contextmanager
 def live_page(*options: str) -> Iterator[str]:
-    """`robodyn view` as a process of its own; its address."""
+    """Run `robodyn view` as a process; yields its address."""
     command = [sys.executable, "-m", "robodyn_ros.cli", "view", *options]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ)
     try:
@@ -56,7 +56,7 @@ def live_page(*options: str) -> Iterator[str]:
 
 @contextmanager
 def window(url: str, width: int, height: int) -> Iterator[tuple]:
-    """A browser window that shows the page, and a list of all that it asked others for."""
+    """Open a browser window; yields the page and the list of requests to other hosts."""
     from playwright.sync_api import sync_playwright
 
     outside: list[str] = []

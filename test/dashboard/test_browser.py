@@ -1,4 +1,4 @@
-"""The live page in a real browser: push, see, tune, and nothing is fetched from elsewhere."""
+"""The live page in a real browser: push, watch, tune; no request to other hosts."""
 
 import re
 import time
@@ -41,7 +41,7 @@ def arm(monkeypatch):
 
 
 def row(page, label):
-    """The part of the page that holds the input with this label."""
+    """Return the part of the page with the input of this label."""
     return page.locator(f"xpath=//*[normalize-space(text())='{label}']/ancestor::*[.//input][1]")
 
 
@@ -49,7 +49,7 @@ def gain():
     return terminal.get_parameters(f"{SPACE}/dynamics_node", ["monitor.gain"])["monitor.gain"]
 
 
-def test_push_see_and_tune(arm, tmp_path):
+def test_push_watch_and_tune(arm, tmp_path):
     with (
         live_page("--namespace", SPACE, "--port", "8200") as url,
         window(url, 820, 900) as (page, outside),
@@ -65,9 +65,9 @@ def test_push_see_and_tune(arm, tmp_path):
         page.get_by_role("button", name="Push", exact=True).click(timeout=LONGEST)
         page.wait_for_function("window.states.includes('COLLISION')", timeout=LONGEST)
         page.wait_for_function("window.states.at(-1) === 'CLEAR'", timeout=LONGEST)
-        told = page.locator("#robodyn-state").inner_text()
-        newton = re.search(r"last: COLLISION on link_5, (\d+) N", told)
-        assert newton and 15 < int(newton[1]) < 100, told
+        text = page.locator("#robodyn-state").inner_text()
+        newton = re.search(r"last: COLLISION on link_5, (\d+) N", text)
+        assert newton and 15 < int(newton[1]) < 100, text
 
         before = gain()
         thumb = page.get_by_role("slider").and_(page.locator("[aria-valuemax='300']"))

@@ -1,4 +1,4 @@
-"""`robodyn demo` at a terminal: the page beside it, and the arm stays until Ctrl-C."""
+"""`robodyn demo` at a terminal, with the page: the arm keeps running until Ctrl-C."""
 
 import http.client
 import importlib.util
@@ -21,7 +21,7 @@ from robodyn_ros.nodes import demo_command  # noqa: E402
 
 
 def read_until(terminal, pattern, longest=150.0):
-    """What a terminal shows, up to and with a pattern."""
+    """Return the terminal's output up to a pattern."""
     shown, end = "", time.monotonic() + longest
     while not (found := re.search(pattern, shown)):
         assert time.monotonic() < end, shown[-3000:]
@@ -29,7 +29,7 @@ def read_until(terminal, pattern, longest=150.0):
     return found
 
 
-def test_the_arm_stays_the_users_until_ctrl_c(tmp_path, monkeypatch):
+def test_the_arm_keeps_running_until_ctrl_c(tmp_path, monkeypatch):
     monkeypatch.setenv("ROS_DOMAIN_ID", str(own_domain()))
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "150")

@@ -31,7 +31,7 @@ def test_a_peak_of_one_sample_is_kept():
     assert values[:, 0].max() == 0.1
 
 
-def test_old_samples_are_forgotten_and_time_may_begin_anew():
+def test_old_samples_are_dropped_and_time_may_restart():
     history = History(1, span=1.0, slots=10)
     history.add(0.0, np.array([9.0]))
     history.add(5.0, np.array([1.0]))
@@ -40,7 +40,7 @@ def test_old_samples_are_forgotten_and_time_may_begin_anew():
     assert history.arrays()[1].tolist() == [[2.0]]
 
 
-def test_joints_go_by_name(feed):
+def test_joints_are_matched_by_name(feed):
     names = feed.model.joint_names[::-1] + ("gripper",)
     feed.on_state(1.0, names, np.arange(8.0), np.arange(8.0) + 10.0)
     assert feed.q.tolist() == [6, 5, 4, 3, 2, 1, 0]
@@ -49,7 +49,7 @@ def test_joints_go_by_name(feed):
     assert feed.q.tolist() == [6, 5, 4, 3, 2, 1, 0]
 
 
-def test_the_error_is_that_of_one_instant(feed):
+def test_the_tracking_error_is_of_equal_stamps(feed):
     names = feed.model.joint_names
     for k in range(5):
         feed.on_state(1.0 + 0.001 * k, names, Q + 0.1 * k, Q)
@@ -81,7 +81,7 @@ def test_the_most_severe_state_of_a_contact_is_kept(feed, clock):
     assert feed.contact.state.link == "link_1" and feed.contact.begun == 101.0
 
 
-def test_thresholds_may_be_one_or_each(feed):
+def test_thresholds_are_one_number_or_one_per_joint(feed):
     assert feed.thresholds("contact") is None
     feed.on_parameters("dynamics_node", {"monitor.contact.base": [2.0]}, whole=True)
     assert feed.thresholds("contact").tolist() == [2.0] * 7
@@ -126,12 +126,12 @@ def test_a_push_by_topic_acts_as_its_wrench_does(feed):
 
 
 def test_scripted_pushes_are_read_from_the_plants_parameters(feed):
-    told = {
+    parameters = {
         "pushes.names": ["one", "gone", ""],
         "pushes.one.link": "link_6",
         "pushes.one.force": [1.0, 2.0, 3.0],
         "pushes.one.point": [0.0, 0.1, 0.0],
         "pushes.gone.link": "no_such_link",
     }
-    (push,) = scripted_pushes(feed.model, told)
+    (push,) = scripted_pushes(feed.model, parameters)
     assert (push.link, push.force.tolist()) == ("link_6", [1.0, 2.0, 3.0])

@@ -46,11 +46,11 @@ def port():
         ({**OURS, "Upgrade": "websocket"}, False),
     ],
 )
-def test_who_gets_in(headers, admitted):
+def test_requests_are_checked_by_host_and_origin(headers, admitted):
     assert (guard.refusal(Headers(headers), 8080) == "") == admitted
 
 
-def test_two_hosts_are_none():
+def test_two_host_headers_are_refused():
     headers = Headers(OURS)
     headers["Host"] = "rebound.example"
     assert guard.refusal(headers, 8080)
@@ -65,7 +65,7 @@ def get(port, **headers):
     return answer, body
 
 
-def test_the_page_is_served_to_us_and_may_load_nothing_else(port):
+def test_the_page_is_served_with_a_content_policy(port):
     answer, body = get(port, Host=f"127.0.0.1:{port}")
     assert answer.status == 200 and b"<html" in body
     policy = answer.headers["Content-Security-Policy"]
@@ -77,7 +77,7 @@ def test_the_page_is_served_to_us_and_may_load_nothing_else(port):
     "headers",
     [{"Host": "rebound.example"}, {"Host": "127.0.0.1:{port}", "Origin": "http://evil.example"}],
 )
-def test_a_stranger_gets_nothing(port, headers):
+def test_foreign_hosts_and_origins_are_refused(port, headers):
     answer, body = get(port, **{name: text.format(port=port) for name, text in headers.items()})
     assert answer.status == 403 and b"<html" not in body
 

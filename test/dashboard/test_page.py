@@ -112,13 +112,13 @@ def test_a_push_has_the_force_and_direction_that_were_chosen(page):
     assert "push link_5 with 40 N" in said(page)
 
 
-def test_a_refused_wish_says_why(page):
+def test_a_rejected_request_shows_the_reason(page):
     page.parts[0].client.verdict = (False, "gain must be <at least> 0.001")
     page.parts[1].set({"monitor.gain": [0.0]})
     assert "✗" in said(page) and "gain must be &lt;at least&gt; 0.001" in said(page)
 
 
-def test_a_slider_asks_and_goes_back_if_refused(page):
+def test_a_slider_sets_the_parameter_and_returns_if_rejected(page):
     tuning = page.parts[1]
     assert tuning.gain.value == 50.0
     tuning.set(tuning._scaled("contact", 2.0))
@@ -193,7 +193,7 @@ def test_parameters_are_saved(page):
     assert str(path) in said(page)
 
 
-def test_actions_come_from_other_threads_and_are_done_in_the_loop(page):
+def test_clicks_of_other_threads_are_carried_out_in_the_loop(page):
     done = []
     page.run_later(lambda: done.append(1))
     assert not done
@@ -205,7 +205,7 @@ def test_actions_come_from_other_threads_and_are_done_in_the_loop(page):
     page.draw()
 
 
-def test_a_page_for_looking_only_has_nothing_to_click(tmp_path):
+def test_a_read_only_page_has_no_inputs(tmp_path):
     with opened(tmp_path, None) as page:
         assert page.parts == []
         assert page.server.gui._gui_input_handle_from_uuid == {}
@@ -217,7 +217,7 @@ def test_the_page_with_controls_has_inputs(page):
 
 
 @pytest.mark.parametrize("level", ["UNKNOWN", "CLEAR", "CONTACT", "COLLISION"])
-def test_the_banner_tells_level_link_and_force(level):
+def test_the_banner_shows_level_link_and_force(level):
     feed = Feed(MODEL)
     fill(feed)
     touched = level in ("CONTACT", "COLLISION")
@@ -228,7 +228,7 @@ def test_the_banner_tells_level_link_and_force(level):
     assert "<b>" not in text
 
 
-def test_silent_nodes_are_unknown_whatever_they_said_last():
+def test_without_messages_the_state_is_unknown():
     now = [0.0]
     feed = Feed(MODEL, clock=lambda: now[0])
     fill(feed)

@@ -1,4 +1,4 @@
-"""The pictures of a stranger's URDF: shown where they can be, and nothing else is ever opened."""
+"""Visuals of an untrusted URDF: shown where possible; no other file is opened."""
 
 import struct
 from pathlib import Path
@@ -50,7 +50,7 @@ def test_plain_shapes_have_their_size_and_place(shape, size):
 
 
 def outward(mesh):
-    """Whether the faces look outward: the volume that they enclose is positive."""
+    """Return whether the faces point outward: the enclosed volume is positive."""
     a, b, c = (mesh.vertices[mesh.faces[:, k]] for k in range(3))
     return np.einsum("ij,ij->i", a, np.cross(b, c)).sum() > 0.0
 
@@ -95,7 +95,7 @@ def test_a_mesh_beside_the_urdf_is_shown(tmp_path):
         "",
     ],
 )
-def test_a_path_that_climbs_out_is_never_opened(name, tmp_path, monkeypatch):
+def test_a_path_outside_the_folder_is_not_opened(name, tmp_path, monkeypatch):
     stl(tmp_path / "secret.stl")
     urdf = tmp_path / "urdf" / "arm.urdf"
     (urdf.parent / "folder.stl").mkdir(parents=True)
@@ -123,7 +123,7 @@ def test_a_path_that_climbs_out_is_never_opened(name, tmp_path, monkeypatch):
         "",
     ],
 )
-def test_what_is_broken_is_left_out_and_said(broken, tmp_path):
+def test_a_broken_visual_is_left_out_and_reported(broken, tmp_path):
     (tmp_path / "bad.stl").write_bytes(b"solid nothing")
     (tmp_path / "bad.exe").write_bytes(b"MZ")
     urdf = tmp_path / "arm.urdf"

@@ -27,7 +27,7 @@ FAST = "/**:\n  ros__parameters:\n    rate: 1000.0\n    heartbeat: 0.01\n"
 
 @pytest.fixture(scope="module")
 def nodes(tmp_path_factory):
-    """Plant, controller and detector in one process at 1 kHz; the environment to meet them in."""
+    """Run all nodes in one process at 1 kHz; yields the environment to reach them."""
     there = os.environ | {
         "ROS_DOMAIN_ID": str(own_domain()),
         "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
@@ -78,7 +78,7 @@ def steps_left_out(t):
     return int(np.round(steps[steps < 0.4] / 1e-3 - 1.0).sum())
 
 
-def test_what_is_printed_is_what_is_there(recorded):
+def test_the_printed_counts_are_those_of_the_bag(recorded):
     path, printed = recorded
     with open_bag(path) as bag:
         for topic, row in printed["topics"].items():
@@ -86,8 +86,8 @@ def test_what_is_printed_is_what_is_there(recorded):
 
 
 @pytest.mark.parametrize("topic", STAMPED)
-def test_nothing_is_lost_quietly(recorded, topic):
-    """Steps that are missing by the stamps are those told as lost by the publisher's counts."""
+def test_lost_messages_are_counted(recorded, topic):
+    """Steps that the stamps lack are as many as the sequence numbers lack."""
     path, printed = recorded
     with open_bag(path) as bag:
         t = bag.joint_series(topic, JOINTS).t
@@ -115,7 +115,7 @@ def test_topics_come_with_their_definition_and_quality_of_service(recorded):
         assert json.loads(bag.custom["robodyn_ros.dynamics_node"])["robot.name"] == "lwr_iii"
 
 
-def test_offline_is_what_the_node_said(recorded):
+def test_offline_equals_the_node(recorded):
     """Without any option: robot and parameters are in the bag."""
     path, _ = recorded
     with analysed(AnalysisOptions(path)) as answer:
@@ -151,7 +151,7 @@ def level_of(watched, row):
     return ("UNKNOWN", "CLEAR", "CONTACT", "COLLISION")[int(watched.level[row])]
 
 
-def test_chosen_topics_for_a_while(nodes, tmp_path):
+def test_chosen_topics_for_a_duration(nodes, tmp_path):
     process = recording(nodes, tmp_path / "part", "joint_states", "--duration", "1")
     out, err = process.communicate(timeout=60.0)
     assert process.returncode == 0, err
@@ -160,7 +160,7 @@ def test_chosen_topics_for_a_while(nodes, tmp_path):
         assert list(bag.topics) == ["/joint_states"]
 
 
-def test_a_bag_that_is_there_stays(nodes, tmp_path):
+def test_an_existing_bag_is_not_overwritten(nodes, tmp_path):
     process = recording(nodes, tmp_path)
     _, err = process.communicate(timeout=60.0)
     assert process.returncode == 1 and "exists already" in err
