@@ -189,10 +189,6 @@ class ArmTorque:
         self.guard.check_swing(state, motion, dt, law.excess, settings)
         return torque
 
-    def react(self, r: Array | None, dt: float) -> Array:
-        """Return the torque (n,) of the reaction; r: the residual during contact."""
-        return self.reaction.torque(self.state, r, dt)
-
     def idle(self, dt: float, *, zero: bool, moving: bool = False) -> Array:
         """Return the torque (n,) that carries the arm, also damped if it is `moving`, or a torque
         on the way to zero.

@@ -71,14 +71,6 @@ class Supervisor:
         self._inputs, self._mode_state = Inputs(), ModeState()
         self._blind = False
         self._restart_pending = True  # the next valid sample starts anew
-        self._steps = {
-            Mode.DISABLED: self._step_disabled,
-            Mode.HOLDING: self._arm.track,
-            Mode.TRACKING: self._step_tracking,
-            Mode.REACTING: self._step_reacting,
-            Mode.RESUMING: self._step_resuming,
-            Mode.SAFE_HOLD: self._step_safe_hold,
-        }
 
     # properties
 
@@ -416,52 +408,38 @@ class Supervisor:
         self._inputs.started_at = self._arm.timeline.t
         self._arm.carry_weight()
 
-    # one step of each mode
+    # torque
 
     def _step(self, dt: float) -> Array:
         """Return the torque of the present mode; safe hold if there is a reason against it."""
         try:
-            torque = self._steps[self.mode](dt)
+            torque = self._track(dt) if self.mode in FOLLOWING else self._yield(dt)
         except RobodynError as error:
             self.safe_hold(str(error))
             torque = self._arm.idle(dt, zero=self._ends_at_zero)
         return self._arm.output(torque)
 
-    def _step_tracking(self, dt: float) -> Array:
-        torque = self._arm.track(dt)
-        if self._arm.reference.arrived:
+    def _track(self, dt: float) -> Array:
+        torque, reference = self._arm.track(dt), self._arm.reference
+        if reference.arrived:
             self._fire(Event.ARRIVED)
-        return torque
-
-    def _step_resuming(self, dt: float) -> Array:
-        torque = self._arm.track(dt)
-        if not self._arm.reference.resuming:
+        if not reference.resuming and self.mode is Mode.RESUMING:
             self._fire(Event.REJOINED)
         return torque
 
-    def _step_reacting(self, dt: float) -> Array:
-        arm, inputs, mode_state = self._arm, self._inputs, self._mode_state
-        arm.guard.check_stop(arm.state.q, dt)
-        torque = arm.react(inputs.residual if inputs.touched else None, dt)
-        mode_state.quiet = mode_state.quiet + dt if inputs.touched is False else 0.0
-        if arm.reaction.at_rest:
-            self._fire(Event.AT_REST)
-        return torque
-
-    def _step_safe_hold(self, dt: float) -> Array:
-        torque = self._arm.react(None, dt)
-        if self._arm.reaction.at_rest:
-            self._fire(Event.AT_REST)
-        return torque
-
-    def _step_disabled(self, dt: float) -> Array:
-        mode_state = self._mode_state
-        if mode_state.idle:
-            return self._arm.idle(dt, zero=self._ends_at_zero, moving=True)
-        torque = self._arm.react(None, dt)
-        mode_state.braking += dt
-        late = mode_state.remove_torque and mode_state.braking > self.settings.ramp_down_time
-        if late or self._arm.reaction.at_rest:
+    def _yield(self, dt: float) -> Array:
+        arm, state, touched = self._arm, self._mode_state, self._inputs.touched
+        if state.idle:
+            return arm.idle(dt, zero=self._ends_at_zero, moving=True)
+        residual = None
+        if self.mode is Mode.REACTING:
+            arm.guard.check_stop(arm.state.q, dt)
+            residual = self._inputs.residual if touched else None
+        torque = arm.reaction.torque(arm.state, residual, dt)
+        state.quiet = state.quiet + dt if touched is False else 0.0
+        state.braking += dt
+        late = state.remove_torque and state.braking > self.settings.ramp_down_time
+        if late or arm.reaction.at_rest:
             self._fire(Event.AT_REST)
         return torque
 

@@ -154,21 +154,11 @@ class TaskSpaceController(_PoseController):
         return bool(self._dexterity[0] < self._dexterity[1])
 
     def _law(self, state: Any, reference: Any, dt: float) -> int:
+        x, r, own, pose = state, reference, self._own, self._pose_now
         return resolved_acceleration(
-            self._packed,
-            self._six,
-            self._own,
-            self._J,
-            self._pose_now,
-            self._dexterity,
-            self._rows,
-            state.q,
-            state.qd,
-            reference.T,
-            reference.V,
-            reference.A,
-            self._wanted,
-        )
+            self._packed, self._six, own, self._J, pose, self._dexterity, self._rows,
+            x.q, x.qd, r.T, r.V, r.A, self._wanted,
+        )  # fmt: skip
 
 
 class TaskSpacePid(_PoseController):
@@ -216,21 +206,11 @@ class TaskSpacePid(_PoseController):
         return np.asarray(J.T @ force)
 
     def _law(self, state: Any, reference: Any, dt: float) -> int:
+        x, r, pose = state, reference, self._pose_now
         return task_pid(
-            self._packed,
-            self._six,
-            self._J,
-            self._pose_now,
-            self._rows,
-            self.gravity,
-            state.q,
-            state.qd,
-            reference.T,
-            reference.V,
-            self.excess,
-            dt,
-            self._wanted,
-        )
+            self._packed, self._six, self._J, pose, self._rows, self.gravity,
+            x.q, x.qd, r.T, r.V, self.excess, dt, self._wanted,
+        )  # fmt: skip
 
 
 def _task_gains(name: str, value: npt.ArrayLike) -> Array:
