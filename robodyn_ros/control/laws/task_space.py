@@ -28,6 +28,7 @@ import numpy.typing as npt
 from ...dynamics.kinematics import _point, jacobian
 from ...errors import ArgumentError
 from ...model.packed_model import aligned_copy, pack_frame
+from ...model.rigid_body import as_numbers
 from ...model.robot import RobotModel
 from ..controller import Array, Controller, gains_of, joint_array, part
 from .task_kernels import (
@@ -225,12 +226,9 @@ def _task_gains(name: str, value: npt.ArrayLike) -> Array:
 
 
 def _pose_of(T: Any) -> Array:
-    try:
-        pose = np.array(T, dtype=np.float64, order="C")
-    except (TypeError, ValueError):
-        pose = np.empty(0)
-    if pose.shape != (4, 4) or not np.isfinite(pose).all():
-        raise ArgumentError(f"reference.T must be 4 x 4 finite numbers, got {T!r}")
+    pose = np.ascontiguousarray(as_numbers("reference.T", T))
+    if pose.shape != (4, 4):
+        raise ArgumentError(f"reference.T must be 4 x 4 numbers, got {T!r}")
     R = pose[:3, :3]
     if not (np.allclose(R @ R.T, np.eye(3), atol=ROTATION_TOLERANCE) and np.linalg.det(R) > 0.0):
         raise ArgumentError(f"reference.T must be a pose; its upper left is no rotation:\n{pose}")
@@ -238,10 +236,7 @@ def _pose_of(T: Any) -> Array:
 
 
 def _six_of(name: str, value: Any) -> Array:
-    try:
-        six = np.array(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        six = np.empty(0)
-    if six.shape != (6,) or not np.isfinite(six).all():
-        raise ArgumentError(f"reference.{name} must be 6 finite numbers, got {value!r}")
+    six = as_numbers(f"reference.{name}", value)
+    if six.shape != (6,):
+        raise ArgumentError(f"reference.{name} must be 6 numbers, got {value!r}")
     return six
