@@ -1,4 +1,4 @@
-"""Motions to follow and closed loops to follow them in."""
+"""Reference motions and closed loops for the tests of control."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ EXACT = {"friction": False, "stops": False, "saturate": False}
 
 
 def wave(model, seed=0, size=0.4, speed=2.0):
-    """Return a function of time that sways every joint about the middle of its range."""
+    """Return a function of time: every joint moves as a sine about the middle of its range."""
     random = np.random.default_rng(seed)
     low, high = np.clip(model.q_min, -1.0, 1.0), np.clip(model.q_max, -1.0, 1.0)
     centre, phase = 0.5 * (low + high), random.uniform(0.0, 2.0 * np.pi, model.n)
@@ -38,7 +38,7 @@ def exact_plant(model, q, qd=None):
 
 
 def follow(plant, controller, reference, steps, dt=1e-3, state_of=lambda plant: plant.state):
-    """Run the loop; returns times, states q, qd and torques, (steps + 1, n) and (steps, n)."""
+    """Run the closed loop; return times, q, qd (steps + 1, n) and torques (steps, n)."""
     t, q, qd, tau = [plant.state.t], [plant.state.q], [plant.state.qd], []
     for _ in range(steps):
         command = controller.torque(state_of(plant), reference(plant.state.t), dt)

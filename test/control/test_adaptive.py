@@ -1,4 +1,4 @@
-"""Adaptive control: Slotine and Li, [LuMeng1993] V, Craig; what is unknown and what possible."""
+"""Adaptive control: Slotine and Li, [LuMeng1993] V, Craig; unknown and consistent parameters."""
 
 import contextlib
 
@@ -92,7 +92,7 @@ def test_the_true_parameters_give_the_true_torque(kind, inertia):
     load = Load(place=PLACE, reach=0.05, inertia=inertia)
     controller = adaptive(model, kind, load=load)
     truth = parameters_about(PLACE, HELD)
-    if not inertia:  # then a payload is as spread out as its reach says
+    if not inertia:  # then the inertia follows from the reach
         truth[4:] = 2.0 * truth[0] * 0.05**2 * np.eye(3)[np.triu_indices(3)]
     mass, arm, matrix = (values[0] for values in bodies_of(truth).values())
     true_model = model.replace(payload=Payload("link_7", float(mass), PLACE + arm, matrix))
@@ -117,7 +117,7 @@ def test_a_payload_may_be_held_by_any_link_of_a_tree():
     close(tau, Pinocchio(expected).inverse_dynamics(*reference[:3]), 1e-11)
 
 
-def test_links_rotors_and_friction_go_by_their_names():
+def test_links_rotors_and_friction_have_names():
     model = rd.robots.kuka_lwr4()
     heavier = model.replace(mass=1.3 * model.mass, inertia=1.3 * model.inertia)
     controller = adaptive(model, unknown="all")
@@ -169,7 +169,7 @@ def loaded_case(kind, **options):
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("kind", KINDS)
-def test_v_falls_at_the_rate_that_is_promised(kind, seed):
+def test_v_falls_at_the_predicted_rate(kind, seed):
     """-s^T Kd s; -s^T (lambda M - Mdot / 2) s, (93); -s^T Lambda s; by central differences."""
     controller, true_model, truth = loaded_case(kind, gain=0.7)
     guess = truth * 1.3
@@ -183,7 +183,7 @@ def test_v_falls_at_the_rate_that_is_promised(kind, seed):
     for step in (-h, h):
         moved = JointState(state.q + step * state.qd + 0.5 * step**2 * qdd, state.qd + step * qdd)
         slope = controller._slope
-        if kind == "craig":  # which has to see the acceleration
+        if kind == "craig":  # which needs the measured acceleration
             controller.torque(JointState(state.q, state.qd - 1e-3 * qdd), now, 1e-3)
             controller.torque(state, now, 1e-3)
             slope = controller._slope
@@ -202,10 +202,8 @@ def test_v_falls_at_the_rate_that_is_promised(kind, seed):
 
 
 @pytest.mark.parametrize("kind", ["slotine_li", "craig"])
-def test_v_never_rises_and_no_estimate_is_impossible(kind):
-    """Ten unknown parameters from nothing: the estimate runs into what is possible again and
-    again.
-    """
+def test_v_never_rises_and_every_estimate_is_consistent(kind):
+    """Ten unknown parameters, from zero: the estimate reaches the border of consistency often."""
     controller, true_model, truth = loaded_case(kind, gain=20.0 if kind == "slotine_li" else 2.0)
     motion, dt = wave(true_model, 3), 2e-4
     plant = exact_plant(true_model, motion(0.0).q + 0.2, motion(0.0).qd)
@@ -220,7 +218,7 @@ def test_v_never_rises_and_no_estimate_is_impossible(kind):
         edge += bool(least < 1e-8 and np.any(before != controller._theta))
         plant.step(controller.tau, dt)
     assert edge > 100
-    assert np.diff(V).max() < 2e-5 * V[0]  # a torque held for dt answers to the state of dt ago
+    assert np.diff(V).max() < 2e-5 * V[0]  # the torque is held for dt
     assert V[-1] < 0.7 * V[0]
     check_model(controller.model, strict=True)
 
@@ -236,7 +234,7 @@ def test_v_never_rises_and_no_estimate_is_impossible(kind):
 )
 def test_friction_is_learnt_from_the_tracking_error(unknown, kind):
     model = rd.robots.kuka_lwr4()
-    if unknown != "friction":  # the other one is not there
+    if unknown != "friction":  # the other kind of friction is 0
         model = model.replace(**{"coulomb" if unknown == "viscous" else "viscous": 0.0})
     motion = wave(model, 5, speed=3.0)
     plant = RigidPlant(model, motion(0.0).q, motion(0.0).qd, stops=False, saturate=False)
@@ -247,7 +245,7 @@ def test_friction_is_learnt_from_the_tracking_error(unknown, kind):
     t, q, qd, _ = follow(plant, controller, motion, steps, 2e-3)
     error = np.abs(q - np.array([motion(s).q for s in t])).max(axis=1)
     assert error[-250:].max() < 0.15 * error[:250].max()
-    # Which of the two it is takes long to tell apart; what they take together does not
+    # The sum of both kinds converges faster than each
     lost, found = (rd.friction_torque(m, qd[-1000:]) for m in (model, controller.model))
     assert (np.std(lost - found, axis=0) < 0.1 * np.std(lost, axis=0)).all()
     np.testing.assert_array_equal(controller.model.mass, model.mass)
@@ -293,7 +291,7 @@ def test_the_mass_that_an_lwr_holds_is_found_within_2_percent(inertia):
     np.testing.assert_allclose(found[:2], moment[:2], atol=0.01)
 
 
-# What is possible
+# Physical consistency
 
 
 def random_body(random, unit):
@@ -304,8 +302,8 @@ def random_body(random, unit):
 
 @pytest.mark.parametrize("bounds", [(0.0, np.inf), (0.0, 0.8), (1.5, 2.0)])
 @pytest.mark.parametrize("seed", range(4))
-def test_nothing_possible_is_nearer_than_the_nearest_body(seed, bounds):
-    """(x - nearest)^T Gamma^-1 (y - nearest) <= 0 for every possible y: it is the projection."""
+def test_the_nearest_body_is_the_projection(seed, bounds):
+    """(x - nearest)^T Gamma^-1 (y - nearest) <= 0 for every consistent y."""
     random = np.random.default_rng(seed)
     unit = pseudo_inertia(rd.robots.kuka_lwr4().inertial_parameters()[20:30]) / 3.0
     bodies = ConsistentBodies(unit, *bounds)
@@ -325,7 +323,7 @@ def test_nothing_possible_is_nearer_than_the_nearest_body(seed, bounds):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_nothing_possible_is_nearer_than_the_nearest_load(seed):
+def test_the_nearest_load_is_the_projection(seed):
     random, reach, low, high = np.random.default_rng(seed), 0.07, 0.2, 3.0
     metric = np.diag([1.0] + [reach**-2] * 3)
     mass = random.uniform(low, high, 300)
@@ -342,7 +340,7 @@ def test_nothing_possible_is_nearer_than_the_nearest_load(seed):
         assert ((inside - nearest) @ metric @ (x - nearest)).max() < 1e-12
 
 
-def test_a_load_within_its_reach_is_a_possible_body():
+def test_a_load_within_its_reach_is_consistent():
     model, reach = rd.robots.lwr_iii(), 0.1
     controller = adaptive(model, load=Load(place=(0.1, 0.0, 0.0), reach=reach))
     for way in ([1.0, 0.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.6, -0.8]):
@@ -360,7 +358,7 @@ def test_a_load_within_its_reach_is_a_possible_body():
     ],
 )
 def test_the_estimate_stays_within_its_bounds(unknown, bounds):
-    """A wild gain would throw it far out, to both sides."""
+    """A large gain drives the estimate to both bounds."""
     model = rd.robots.kuka_lwr4()
     (name, (low, high)), seen = next(iter(bounds.items())), []
     controller = adaptive(model, rate=1.0, unknown=unknown, bounds=bounds, gain=1e4)
@@ -372,7 +370,7 @@ def test_the_estimate_stays_within_its_bounds(unknown, bounds):
     assert max(seen) == pytest.approx(high)
 
 
-# When the estimate rests
+# When the estimate is frozen
 
 
 def test_within_the_dead_zone_the_estimate_is_still():
@@ -408,7 +406,7 @@ def rd_columns(controller, state, reference):
     return np.array(columns).T
 
 
-def test_it_rests_when_told_to_and_while_a_limit_holds():
+def test_the_estimate_is_frozen_on_request_and_at_a_limit():
     model = rd.robots.kuka_lwr4()
     state, reference = random_case(model, 1)
     resting = adaptive(model, gain=10.0)
@@ -433,7 +431,7 @@ def test_the_first_call_only_starts_and_steps_add_up():
     for controller in (one, many):
         controller.torque(state, reference, 1.0)
         assert not any(controller.parameters.values())
-    one._slope = many._slope = np.array([1.0, 0.1, 0.0, 0.0])  # well inside what is possible
+    one._slope = many._slope = np.array([1.0, 0.1, 0.0, 0.0])  # well inside the consistent set
     one.torque(state, reference, 1e-3)
     first = 0.5e-3 * (np.array([1.0, 0.1, 0.0, 0.0]) + one._slope)
     np.testing.assert_allclose(one._theta, nearest_load(first, 1.0, 0.0, np.inf))
@@ -477,8 +475,8 @@ def test_a_bad_sample_leaves_no_trace(kind):
 @pytest.mark.parametrize("huge", [1e80, 1e150, 1e300])
 @pytest.mark.parametrize("unknown", ["payload", "link_7"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_sample_beyond_all_measure_does_not_ruin_the_estimate(kind, unknown, huge):
-    """Finite, but its squares are not: it may be refused, the next good one must not."""
+def test_a_huge_sample_does_not_ruin_the_estimate(kind, unknown, huge):
+    """Finite, but its squares are not: it may be rejected, the next good one must not be."""
     model = rd.robots.kuka_lwr4()
     state, reference = random_case(model, 2)
     controller = adaptive(model, kind, gain=0.1, unknown=unknown)
@@ -496,7 +494,7 @@ def test_its_model_is_its_estimate_and_nothing_else():
         controller.model = rd.robots.lwr_iii()
 
 
-def test_lists_are_taken_as_well():
+def test_lists_are_accepted():
     model = rd.robots.kuka_lwr4()
     state, reference = random_case(model, 2)
     plain = JointState(state.q.tolist(), state.qd.tolist())
@@ -528,7 +526,7 @@ def test_lists_are_taken_as_well():
         ({"friction_width": 0.0}, "friction_width must be positive"),
     ],
 )
-def test_what_cannot_be_is_refused(options, message):
+def test_invalid_options_are_rejected(options, message):
     with pytest.raises(ArgumentError, match=message):
         AdaptiveController(rd.robots.kuka_lwr4(), **{"kd": 10.0, "rate": 10.0, **options})
 
@@ -537,7 +535,7 @@ def test_what_cannot_be_is_refused(options, message):
     ("options", "message"),
     [({"reach": 0.0}, "reach must be positive"), ({"place": (1.0, 2.0)}, "place of the load")],
 )
-def test_a_load_without_place_or_reach_is_refused(options, message):
+def test_a_load_without_place_or_reach_is_rejected(options, message):
     with pytest.raises(ArgumentError, match=message):
         Load(**options)
 
@@ -569,7 +567,7 @@ def test_the_case_of_lu_and_meng_section_v(law):
 
 
 def test_an_adapted_model_ends_the_flags_of_a_payload():
-    """The nominal model flags it for as long as it is held; a push is told by the adapted one."""
+    """The nominal model flags the payload all the time; the adapted one flags only a push."""
     story = bench.Story(picked=3.8, learnt=5.5, pushed=6.0, end=6.3)
     run = bench.payload_story(story)
     held = (run.t > story.learnt) & (run.t <= story.pushed)

@@ -137,13 +137,13 @@ def test_9_25_the_error_follows_its_own_linear_equation(xi):
         np.testing.assert_allclose(e[:, k], expected, atol=1e-3 * np.abs(e0).max())
 
 
-def test_9_30_position_control_answers_as_a_linear_system():
+def test_9_30_position_control_is_a_linear_system():
     model, dt = rd.robots.kuka_lwr4(), 2e-4
     start, goal = np.random.default_rng(4).uniform(-0.5, 0.5, (2, model.n))
     controller = ComputedTorqueController.with_frequency(
         model, 6.0, 0.8, mode="position", limits=FREE
     )
-    # Its velocity and acceleration are no concern of a position law
+    # A position law ignores velocity and acceleration of the reference
     wanted = Motion(goal, np.ones(7), np.ones(7), np.ones(7))
     t, q, _, _ = follow(exact_plant(model, start), controller, lambda t: wanted, 4000, dt)
     for k in range(model.n):
@@ -152,7 +152,7 @@ def test_9_30_position_control_answers_as_a_linear_system():
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_9_27_what_a_wrong_model_commands_is_what_the_arm_answers(seed):
+def test_9_27_the_closed_loop_with_a_wrong_model(seed):
     """A^ (qdd_d + Kd ed + Kp e) + H^ = A qdd + H, both models by Pinocchio."""
     true, state, wanted, (kp, kd) = case("kuka_lwr4", seed)
     believed = rd.perturbed(true, seed, mass=0.2)

@@ -1,4 +1,4 @@
-"""What every law promises, whichever it is."""
+"""Properties that all laws share."""
 
 import tracemalloc
 
@@ -63,7 +63,7 @@ def test_a_call_allocates_nothing(law, compensation):
         now, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    # An array of 7 numbers alone takes 56 bytes and its head 112; a call's own frame may show.
+    # An array of 7 numbers takes 56 bytes and its header 112; the frame of the call may show.
     assert now - before < 100
     assert peak - before < 1000
 
@@ -91,7 +91,7 @@ def test_the_array_is_the_controllers_own(law):
 
 
 @pytest.mark.parametrize("law", LAWS)
-def test_lists_integers_and_read_only_arrays_do_as_well(law):
+def test_lists_integers_and_read_only_arrays_are_accepted(law):
     seen = JointState([0, 1, 0, -1, 0, 1, 0], np.broadcast_to(0.25, 7))
     wanted = reference_of(law)
     plain = JointState(np.array(seen.q, dtype=float), np.full(7, 0.25))
@@ -103,7 +103,7 @@ def test_lists_integers_and_read_only_arrays_do_as_well(law):
 @pytest.mark.parametrize("name", ["q", "qd"])
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 @pytest.mark.parametrize("law", LAWS)
-def test_a_bad_state_is_refused_by_joint_and_leaves_no_trace(law, bad, name):
+def test_a_bad_state_is_rejected_by_joint_and_changes_nothing(law, bad, name):
     controller, other = LAWS[law](), LAWS[law]()
     seen, wanted = state(), reference_of(law)
     broken = seen._replace(**{name: getattr(seen, name).copy()})
@@ -114,12 +114,12 @@ def test_a_bad_state_is_refused_by_joint_and_leaves_no_trace(law, bad, name):
     with pytest.raises(rd.ArgumentError, match=rf"^{name} of joint '{joint}' is {bad}"):
         controller.torque(broken, wanted)
     np.testing.assert_array_equal(controller.tau, before)
-    # … and the integrals go on as if nothing had been
+    # ... and the integrals are unchanged
     np.testing.assert_array_equal(controller.torque(seen, wanted), other.torque(seen, wanted))
 
 
 @pytest.mark.parametrize("law", LAWS)
-def test_a_bad_reference_is_refused(law):
+def test_a_bad_reference_is_rejected(law):
     controller, wanted = LAWS[law](), reference_of(law)
     field = "V" if law.startswith("task") else "q"
     broken = getattr(wanted, field).copy()
@@ -137,14 +137,14 @@ def test_a_bad_reference_is_refused(law):
 
 
 @pytest.mark.parametrize("law", LAWS)
-def test_torques_beyond_all_numbers_are_refused(law):
+def test_infinite_torques_are_rejected(law):
     racing = JointState(np.zeros(7), np.full(7, 1e308))
     with pytest.raises(rd.ArgumentError, match="the torque.* is not finite"):
         LAWS[law]().torque(racing, reference_of(law))
 
 
 @pytest.mark.parametrize("dt", [0.0, -1e-3, np.nan, np.inf])
-def test_time_must_go_on(dt):
+def test_dt_must_be_positive(dt):
     with pytest.raises(rd.ArgumentError, match="dt must be positive"):
         LAWS["pid"]().torque(state(), reference_of("pid"), dt)
     with pytest.raises(rd.ArgumentError, match="period must be positive"):
@@ -152,7 +152,7 @@ def test_time_must_go_on(dt):
 
 
 @pytest.mark.parametrize("law", ["pid", "task_pid"])
-def test_the_period_is_the_time_that_is_not_told(law):
+def test_the_period_is_the_default_of_dt(law):
     fast, told = LAWS[law](period=2e-3), LAWS[law]()
     for _ in range(3):
         a = fast.torque(state(), reference_of(law))
@@ -187,7 +187,7 @@ def test_reset_forgets_the_integral(law):
         (lambda x: FrictionObserver(MODEL, x), "gain"),
     ],
 )
-def test_a_wrong_gain_is_refused_by_joint(make, name, value):
+def test_a_wrong_gain_is_rejected_by_joint(make, name, value):
     gains = np.ones(MODEL.n)
     gains[3] = value
     joint = MODEL.joint_names[3]

@@ -1,4 +1,4 @@
-"""Friction made up for: predicted at the reference's velocity, or observed at the motors."""
+"""Friction compensation: predicted at the velocity of the reference, or observed."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ def tracking_error(compensation, state_of=lambda plant: plant.state, model=ARM):
 
 
 def with_torque_sensors(plant, tau_ext=0.0):
-    """Return the state with tau_J = tau - friction - B qdd, what sensors behind the gears read."""
+    """Return the state with the torque behind the gears, tau_J = tau - friction - B qdd."""
     state, model = plant.state, plant.model
     driving = state.tau - rd.friction_torque(model, state.qd, width=WIDTH)
     qdd = rd.forward_dynamics(model, state.q, state.qd, driving + tau_ext)
@@ -58,7 +58,7 @@ def test_feed_forward_makes_tracking_five_times_better():
     assert (helped < without / 5.0).all(), without / helped
 
 
-def test_the_observer_makes_tracking_five_times_better_without_knowing_the_friction():
+def test_the_observer_makes_tracking_five_times_better_without_a_friction_model():
     unknowing = ARM.replace(viscous=0.0, coulomb=0.0)
     without = np.abs(tracking_error(None)).max(axis=0)
     observer = FrictionObserver(unknowing, 200.0)
@@ -101,7 +101,7 @@ def test_a_push_does_not_look_like_friction():
     assert np.abs(observer.estimate).max() < 0.2
 
 
-def test_the_observer_works_on_elastic_joints_if_it_knows_the_motors_velocities():
+def test_the_observer_works_on_elastic_joints_with_motor_velocities():
     motion = wave(ARM, 3, size=0.3, speed=2.0)
 
     def seen(plant):
@@ -131,7 +131,7 @@ def test_reset_forgets_the_friction():
     assert not observer.estimate.any()  # the first sample only starts it
 
 
-def test_what_is_missing_is_named():
+def test_missing_measurements_are_named():
     observed = PassivityController(ARM, 10.0, 10.0, compensation=FrictionObserver(ARM, 50.0))
     with pytest.raises(rd.ArgumentError, match="tau must be real numbers, got None"):
         observed.torque(JointState(np.zeros(7), np.zeros(7)), STAY)

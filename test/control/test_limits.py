@@ -1,4 +1,4 @@
-"""Torque and torque-rate limits: exact, in one place, and no way around them."""
+"""Torque and torque-rate limits: exact, and in force in every law."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def model():
     return rd.robots.lwr_iii()
 
 
-def test_gives_the_nearest_torque_that_both_limits_allow(model):
+def test_the_torque_is_the_nearest_within_both_limits(model):
     random = np.random.default_rng(0)
     tau_max, rate = random.uniform(1.0, 9.0, model.n), random.uniform(500.0, 5000.0, model.n)
     limiter = Limiter(model, TorqueLimits(tau_max, rate))
@@ -41,7 +41,7 @@ def test_gives_the_nearest_torque_that_both_limits_allow(model):
     assert held > 500 and free > 500
 
 
-def test_what_is_allowed_passes_to_the_last_digit(model):
+def test_an_allowed_torque_is_unchanged(model):
     limiter = Limiter(model, TorqueLimits(np.inf))
     for seed in range(5):
         wanted = np.random.default_rng(seed).normal(0.0, 1e6, model.n)
@@ -50,7 +50,7 @@ def test_what_is_allowed_passes_to_the_last_digit(model):
         assert not limiter.excess.any()
 
 
-def test_the_first_torque_is_free_unless_a_beginning_is_given(model):
+def test_the_first_torque_is_free_unless_reset_gives_a_start(model):
     limiter, wanted = Limiter(model, TorqueLimits(100.0, 10.0)), np.full(model.n, 50.0)
     limiter.apply(wanted, DT)
     np.testing.assert_array_equal(limiter.tau, wanted)
@@ -59,14 +59,14 @@ def test_the_first_torque_is_free_unless_a_beginning_is_given(model):
     np.testing.assert_allclose(limiter.tau, 20.0 + 10.0 * DT)
 
 
-def test_the_torque_limit_holds_even_for_a_beginning_beyond_it(model):
+def test_the_torque_limit_holds_for_a_start_beyond_it(model):
     limiter = Limiter(model, TorqueLimits(5.0, 1.0))
     limiter.reset(np.full(model.n, 40.0))
     limiter.apply(np.full(model.n, 40.0), DT)
     np.testing.assert_array_equal(limiter.tau, 5.0)
 
 
-def test_not_finite_leaves_no_trace(model):
+def test_a_torque_that_is_not_finite_changes_nothing(model):
     limiter = Limiter(model)
     limiter.apply(np.arange(7.0), DT)
     for bad in (np.nan, np.inf, -np.inf):
@@ -77,7 +77,7 @@ def test_not_finite_leaves_no_trace(model):
 
 
 @pytest.mark.parametrize("count", [1, 6, 8, 700])
-def test_torques_of_another_robot_are_not_given(model, count):
+def test_torques_of_another_size_are_rejected(model, count):
     limiter = Limiter(model)
     limiter.apply(np.arange(7.0), DT)
     assert not limiter.apply(np.ones(count), DT)

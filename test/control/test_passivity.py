@@ -65,7 +65,7 @@ def test_without_errors_it_is_the_inverse_dynamics():
     close(tau, Pinocchio(model).inverse_dynamics(*reference[:3]), 1e-12)
 
 
-def test_the_function_of_lyapunov_is_as_derived():
+def test_the_lyapunov_function_is_as_derived():
     model = rd.robots.lwr_iii()
     state, reference, (kp, kd, rate) = random_case(model, 3)
     e, ed = reference.q - state.q, reference.qd - state.qd
@@ -79,7 +79,7 @@ def test_the_function_of_lyapunov_is_as_derived():
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("robot", ["lwr_iii", "kuka_lwr4", "stanford"])
-def test_v_falls_at_the_rate_that_the_skew_symmetry_promises(robot, seed):
+def test_v_falls_at_the_rate_that_follows_from_skew_symmetry(robot, seed):
     """Vdot = -ed^T Kd ed - e^T Lambda Kp e, by central differences of the closed loop."""
     model = ROBOTS[robot]()
     state, _, (kp, kd, rate) = random_case(model, seed)
@@ -107,7 +107,7 @@ def test_v_never_rises_from_random_starts(seed):
     V = np.array(
         [controller.lyapunov(JointState(*x), motion(s)) for s, *x in zip(t, q, qd, strict=True)]
     )
-    # A torque held for dt answers to the state of dt ago: V may stir by that at its very end
+    # The torque is held for dt: near 0, V may rise by that
     assert (np.diff(V) <= 1e-9 * V[0]).all()
     assert V[-1] < 0.05 * V[0]
 

@@ -48,7 +48,7 @@ def test_9_13_the_closed_loop():
     close(kp * (wanted.q - state.q) - kd * state.qd, right, 1e-9)
 
 
-def test_9_11_the_function_of_lyapunov():
+def test_9_11_the_lyapunov_function():
     model, state, wanted, kp, kd = case(4)
     e = wanted.q - state.q
     A = Pinocchio(model).mass_matrix(state.q)
@@ -58,7 +58,7 @@ def test_9_11_the_function_of_lyapunov():
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_9_14_to_9_16_it_falls_by_what_the_dampers_take(seed):
+def test_9_14_to_9_16_v_falls_by_the_power_of_the_dampers(seed):
     """Vdot = -qd^T Kd qd, by central differences of the closed loop."""
     model, state, wanted, kp, kd = case(seed)
     controller, h = PdGravityController(model, kp, kd, limits=FREE), 1e-4
@@ -73,7 +73,7 @@ def test_9_14_to_9_16_it_falls_by_what_the_dampers_take(seed):
 
 
 @pytest.mark.parametrize("gravity_at", ["measured", "desired"])
-def test_the_arm_comes_to_rest_where_it_should(gravity_at):
+def test_the_arm_comes_to_rest_at_the_reference(gravity_at):
     """With g(q_d) too, as the gains are above the norm of dg/dq."""
     model, state, wanted, _, _ = case(5)
     kp, h = 120.0, 1e-6

@@ -53,7 +53,7 @@ def test_9_8_to_9_10_all_three_poles_are_one():
         np.testing.assert_allclose(found, a[k] * np.poly([-w[k]] * 3), rtol=1e-12)
 
 
-def test_9_9_a_push_is_answered_by_the_triple_pole():
+def test_9_9_the_response_to_a_push_has_a_triple_pole():
     """A step of the disturbance g of [9.6] moves the joint by  -g/a t^2/2 exp(-w t)."""
     model, dt, push = pendulum(), 1e-4, -3.0
     controller = PidController.with_triple_pole(model, W, inertia_of(model), limits=FREE)
@@ -66,8 +66,8 @@ def test_9_9_a_push_is_answered_by_the_triple_pole():
     np.testing.assert_allclose(q, expected, atol=2e-3 * np.abs(expected).max())
 
 
-def test_9_7_a_motion_is_answered_by_the_transfer_function():
-    """Integrated in its own right: a qdd = Kp e + Kd ed + Ki z - F_v qd,  zd = e."""
+def test_9_7_the_response_to_a_motion_is_the_transfer_function():
+    """Integrated independently: a qdd = Kp e + Kd ed + Ki z - F_v qd,  zd = e."""
     model, dt = pendulum(), 1e-4
     a, motion = inertia_of(model), quintic([0.0], [1.0], 0.4)
     c = PidController.with_triple_pole(model, W, a, limits=FREE)
@@ -91,7 +91,7 @@ def test_9_7_a_motion_is_answered_by_the_transfer_function():
     np.testing.assert_allclose(q[::10, 0], expected, atol=2e-3)
 
 
-def test_the_integral_carries_a_weight_that_no_one_told_of():
+def test_the_integral_carries_an_unknown_weight():
     model = rd.robots.rx90()
     wanted = Motion.at_rest(np.full(model.n, 0.2))
     controller = PidController.with_triple_pole(model, 15.0)
@@ -103,7 +103,7 @@ def test_the_integral_carries_a_weight_that_no_one_told_of():
     np.testing.assert_allclose(controller.integral, weight, atol=1e-3)
 
 
-def test_too_much_friction_for_the_frequency_is_refused():
+def test_too_much_friction_for_the_frequency_is_rejected():
     model = pendulum()
     lowest = VISCOUS / (3.0 * inertia_of(model))
     with pytest.raises(rd.ArgumentError, match=rf"'.*' has more viscous.*above {lowest:g} rad/s"):
@@ -129,7 +129,7 @@ def test_no_posture_has_more_than_the_largest_inertia(name):
     assert (found <= seen * 1.1).all()
 
 
-def test_the_integral_waits_while_the_torque_is_held_back():
+def test_the_integral_stops_while_the_torque_is_limited():
     model = pendulum()
     controller = PidController(model, 10.0, 2.0, 20.0, limits=TorqueLimits(5.0))
     still, dt = JointState(np.zeros(1), np.zeros(1)), 1e-2
@@ -139,7 +139,7 @@ def test_the_integral_waits_while_the_torque_is_held_back():
     for _ in range(100):
         assert controller.torque(still, far, dt)[0] == 5.0
         np.testing.assert_array_equal(controller.integral, grown)
-    controller.torque(still, back, dt)  # the other way it may go at once
+    controller.torque(still, back, dt)  # in the other direction it grows at once
     assert controller.integral[0] == pytest.approx(grown[0] - 20.0 * 0.1 * dt)
 
 
@@ -157,7 +157,7 @@ def test_a_rate_limit_holds_the_integral_too():
 
 @pytest.mark.parametrize("friction", [False, True])
 def test_it_takes_over_without_a_bump(friction):
-    """The first torque is the one it was told, whatever error and friction there are by then."""
+    """The first torque is that of `reset`, for any error and friction."""
     model, dt = rd.robots.rx90(), 1e-3
     random = np.random.default_rng(11)
     q, qd, q_d, qd_d = random.uniform(-0.2, 0.2, (4, model.n))
@@ -167,7 +167,7 @@ def test_it_takes_over_without_a_bump(friction):
     tau = random.uniform(-20.0, 20.0, model.n)
     c.reset(tau)
     np.testing.assert_allclose(c.torque(state, wanted, dt), tau, atol=1e-12)
-    # From there on it is the law: the torque changes by what the integral gathers
+    # From then on it is the law: the torque changes by the integral
     np.testing.assert_allclose(
         c.torque(state, wanted, dt), tau + 500.0 * (q_d - q) * dt, atol=1e-12
     )
@@ -175,8 +175,8 @@ def test_it_takes_over_without_a_bump(friction):
     assert np.abs(c.torque(state, wanted, dt) - tau).max() > 1.0
 
 
-def test_what_cannot_be_taken_over_is_left_out():
-    """Joints without ki, and what is beyond the torque limit."""
+def test_torque_that_cannot_be_taken_over_is_left_out():
+    """Joints without ki, and torque beyond the limit."""
     model = rd.robots.planar_2r()
     state, wanted = JointState(np.zeros(2), np.zeros(2)), Motion.at_rest([0.1, 0.1])
     c = PidController(model, 100.0, 1.0, [50.0, 0.0], limits=TorqueLimits(30.0))

@@ -1,4 +1,4 @@
-"""Reactions: the yielding law, how it brakes, and what each reaction does with a push."""
+"""Reactions: momentum damping, braking, and the response of each reaction to a push."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ def energy(model, state):
 
 
 def run(plant, reaction, seconds, r=lambda t: None, dt=DT):
-    """States and torques of a reaction that begins now."""
+    """Run a reaction; return states and torques."""
     reaction.begin(plant.state)
     states, torques = [plant.state], [reaction.law.tau.copy()]
     for _ in range(round(seconds / dt)):
@@ -43,7 +43,7 @@ def run(plant, reaction, seconds, r=lambda t: None, dt=DT):
 
 
 @pytest.mark.parametrize("model", [LWR, KUKA])
-def test_yielding_law(model):
+def test_momentum_damping_law(model):
     """tau = g + K_r r - k M (qd - qd_r), where no limit is near."""
     random = np.random.default_rng(1)
     gain, k = random.uniform(0.5, 2.0, 7), 4.0
@@ -70,7 +70,7 @@ def test_kinetic_energy_falls_at_twice_the_damping(k):
 
 
 def test_a_braked_arm_keeps_to_its_path():
-    """It is at q_free((1 - exp(-k t)) / k), where the arm would be if nothing braked it."""
+    """It is at q_free((1 - exp(-k t)) / k) of the free motion."""
     k, dt = 5.0, 1e-4
     braked, free = exact_plant(LWR, BENT, FAST), exact_plant(LWR, BENT, FAST)
     laws = [MomentumDampingController(LWR, 0.0, x, limits=TorqueLimits(1e4)) for x in (k, 0.0)]
@@ -98,7 +98,7 @@ def test_stop_never_throws_the_arm_back(model, rate):
 
 
 def test_braking_at_the_torque_limits_keeps_to_the_path():
-    """One motor at its limit slows all joints down alike: the arm still goes where it went."""
+    """One motor at its limit slows all joints down alike: the arm keeps its path."""
     fast = np.sign(FAST) * LWR.qd_max
     limits, dt = TorqueLimits(0.5 * LWR.tau_max), 1e-4
     braked, free = exact_plant(LWR, BENT, fast), exact_plant(LWR, BENT, fast)
@@ -156,7 +156,7 @@ def test_reflex_follows_the_push_further_than_float_does():
 
 
 def test_reflex_torque_can_be_taken_back_in_time():
-    """However hard the push: what is given can be gone within 0.1 s, in the push's direction."""
+    """For a push of any size: the torque can be removed within 0.1 s, and has its direction."""
     yielding = MomentumDampingController(LWR, 2.0, 3.0, limits=TorqueLimits(LWR.tau_max, RATE))
     q, r = np.zeros(7), np.array([400.0, -100.0, 50.0, 10.0, 0.0, 0.0, 0.0])
     g = rd.gravity_torque(LWR, q)
@@ -194,7 +194,7 @@ def test_admittance_does_not_leave_the_joint_limits():
     assert abs(states[-1].qd[3]) < 0.01
 
 
-def test_laws_take_turns_without_a_step():
+def test_laws_with_one_limiter_switch_without_a_step():
     tracking = law()
     yielding = MomentumDampingController.sharing_limits(tracking, damping=3.0)
     tracking.reset(np.full(7, 5.0))
@@ -216,7 +216,7 @@ def test_admittance_reads_nothing_beyond_a_residual_of_another_length(count):
         reaction.torque(JointState(np.ones(count), np.zeros(7)), np.ones(7), DT)
 
 
-def test_a_residual_that_is_no_number_leaves_no_trace_in_admittance():
+def test_a_residual_that_is_not_finite_changes_nothing_in_admittance():
     made = [Admittance(law()), Admittance(law())]
     state, push = JointState(BENT, np.zeros(7)), np.full(7, 3.0)
     for reaction in made:

@@ -1,4 +1,4 @@
-"""Laws in the task space: [Khalil2019] 9.4.3 and 9.3.3, joints to spare, singular postures."""
+"""Task-space laws: [Khalil2019] 9.4.3 and 9.3.3, redundant arms, singular postures."""
 
 import numpy as np
 import pinocchio as pin
@@ -26,7 +26,7 @@ def pose_of(model, q, link, point=(0.0, 0.0, 0.0)):
 
 
 def error_of(wanted, T):
-    """Return place and axis times angle by which T is off, with Pinocchio's logarithm."""
+    """Return the error of T, position then axis times angle, with Pinocchio's logarithm."""
     turn = pin.log3(wanted[:3, :3] @ T[:3, :3].T)
     return np.concatenate([wanted[:3, 3] - T[:3, 3], turn])
 
@@ -93,7 +93,7 @@ def test_9_32_a_hand_that_accelerates_so_is_driven_by_this_torque():
     qdd = rd.forward_dynamics(model, q, qd, tau)
 
     def velocity(t):
-        """Place and turn of the hand by Pinocchio's logarithm, over 2 h around t."""
+        """Velocity of the hand by Pinocchio's logarithm, over 2 h around t."""
         before, after = (
             pose_of(model, q + s * qd + 0.5 * s**2 * qdd, link) for s in (t - h, t + h)
         )
@@ -112,7 +112,7 @@ def test_9_32_a_hand_that_accelerates_so_is_driven_by_this_torque():
 
 @pytest.mark.parametrize("robot", ["kuka_lwr4", "rx90"])
 def test_9_34_the_hand_becomes_a_double_integrator(robot):
-    """Xdd = w, whatever the posture and the errors; joints to spare do not matter."""
+    """Xdd = w in any posture and for any error, also of a redundant arm."""
     model, random = getattr(rd.robots, robot)(), np.random.default_rng(9)
     link, kp, kd = model.link_names[-1], 20.0, 9.0
     law = TaskSpaceController(model, link, kp, kd, limits=FREE, dexterity_min=1e-6)
@@ -125,8 +125,8 @@ def test_9_34_the_hand_becomes_a_double_integrator(robot):
         close(J @ qdd + rd.jacobian_rate_product(model, q, qd, link), w, 1e-7)
 
 
-def test_9_37_the_error_leads_from_the_hand_to_where_it_is_to_be():
-    """X_d - X: the place by a difference, the axes by the turn that takes R to R_d."""
+def test_9_37_the_error_leads_from_the_hand_to_the_reference():
+    """X_d - X: a difference of positions, and the rotation from R to R_d."""
     random = np.random.default_rng(6)
     controller = TaskSpaceController(ARM, HAND, 1.0, 1.0, point=POINT)
     for _ in range(10):
@@ -244,7 +244,7 @@ def test_near_a_singular_posture_accelerations_stay_bounded_and_continuous():
     assert np.abs(np.diff(qdd, axis=0)).max() < 0.02 * np.abs(qdd).max()
 
 
-def test_what_is_out_of_reach_is_reached_for_without_harm():
+def test_a_pose_out_of_reach_does_no_harm():
     goal = pose_of(ARM, BENT, HAND)
     goal[:3, 3] *= 3.0
     controller = TaskSpaceController(ARM, HAND, 25.0, 10.0)
@@ -278,7 +278,7 @@ def test_9_17_the_law_of_the_pid(gravity, orientation):
     np.testing.assert_allclose(controller.integral, ki * integral, rtol=1e-10)
 
 
-def test_the_pid_brings_the_hand_to_its_place_under_a_weight_it_does_not_know():
+def test_the_pid_brings_the_hand_to_its_pose_with_an_unknown_weight():
     model, q = rd.robots.rx90(), np.array([0.2, -0.6, 1.2, 0.3, 0.8, 0.1])
     link = model.link_names[-1]
     goal = turned(pose_of(model, q, link), (0.1, -0.2, 0.1))
@@ -291,7 +291,7 @@ def test_the_pid_brings_the_hand_to_its_place_under_a_weight_it_does_not_know():
 
 
 def test_the_pid_takes_over_as_far_as_forces_at_the_hand_can():
-    """Six joints: the very torque; joints to spare: the nearest one."""
+    """Six joints: exactly that torque; a redundant arm: the nearest one."""
     random = np.random.default_rng(12)
     for model, q in ((rd.robots.rx90(), [0.3, -0.5, 0.3, 0.4, 1.2, -0.3]), (ARM, BENT)):
         link, tau = model.link_names[-1], random.uniform(-9.0, 9.0, model.n)
@@ -328,7 +328,7 @@ def test_the_pid_in_the_task_space_does_not_wind_up():
     assert (np.abs(controller.integral[:3]) < 1.0).all()
 
 
-def test_what_the_robot_cannot_do_is_refused_at_once():
+def test_a_point_that_the_joints_cannot_move_is_rejected():
     small = rd.robots.puma_4dof()
     with pytest.raises(rd.ArgumentError, match="only 4 of the 6 .*; orientation=False"):
         TaskSpaceController(small, small.link_names[-1], 1.0, 1.0)
