@@ -71,7 +71,7 @@ class CustomizedKernels(dict[Any, Any]):
     def __missing__(self, key: Any) -> Any:
         if isinstance(key, tuple):
             kernel, constants, weightless = key
-            found = _batch_kernel(self.model, BATCHES[kernel, constants], not weightless)
+            found, _ = _loaded(self.model, BATCHES[kernel, constants], not weightless, "batch")
         else:
             name = OTHER_NAMES.get(key, key).removesuffix(WITHOUT_GRAVITY)
             if name not in QUANTITIES:
@@ -82,15 +82,12 @@ class CustomizedKernels(dict[Any, Any]):
 
 
 def _single_kernel(model: RobotModel, name: str, gravity: bool) -> Any:
+    """Return a kernel for single states, bound to its work space."""
     kernel, work = _loaded(model, name, gravity, "single")
     quantity, n = QUANTITIES[name], model.n
     shape = {"M": (n, n), "Y": (n, 10 * len(model.link_names))}
     shapes = [shape.get(output, (n,)) for output in quantity.outputs]
     return bind(np.zeros(work), n, kernel, len(quantity.inputs), shapes)
-
-
-def _batch_kernel(model: RobotModel, name: str, gravity: bool) -> Any:
-    return _loaded(model, name, gravity, "batch")[0]
 
 
 def _loaded(model: RobotModel, name: str, gravity: bool, kind: str) -> tuple[Any, int]:

@@ -86,8 +86,8 @@ def tour(
 @app.command()
 def configure(
     robot: RobotArgument,
-    root: Annotated[str, Option(help="Link to take as the fixed base.")] = "",
-    tip: Annotated[str, Option(help="Link at which the arm ends.")] = "",
+    root: RootOption = None,
+    tip: TipOption = None,
     lock: Annotated[
         list[str] | None,
         Option(help="Joint to lock at 0, as a finger's; may be repeated."),
@@ -97,7 +97,7 @@ def configure(
     """Write parameters for a first run of the nodes on this arm: `robodyn demo --params FILE`."""
     from ..nodes.first_parameters import SOURCE, as_yaml, first_parameters, robot_settings
 
-    settings = robot_settings(robot, root, tip, lock or [])
+    settings = robot_settings(robot, root or "", tip or "", lock or [])
     text = SOURCE + as_yaml(first_parameters(settings.load(""), settings))
     if out is None:
         print(text, end="")

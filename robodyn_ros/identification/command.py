@@ -14,9 +14,8 @@ from ..errors import ArgumentError
 from ..model.robot import Payload, RobotModel
 from .bag_log import read_bag
 from .csv_log import ColumnMap, read_csv
-from .friction import TERMS
 from .identified import Identified
-from .identify import Progress, identify
+from .identify import identify
 from .log import Log
 from .payload import DriveGains, find_gains
 
@@ -54,33 +53,19 @@ def run(
     columns: str | None = None,
     gains: npt.ArrayLike | None = None,
     topic: str = "/joint_states",
-    cutoff: float | None = None,
-    method: str = "differences",
-    friction: Sequence[str] = TERMS,
-    rotors: bool = True,
-    prior: float = 0.3,
-    progress: Progress | None = None,
+    **options: Any,
 ) -> Identified:
     """Identify a robot from log files; write robot.urdf, nodes.yaml and report.html to `out`.
 
-    original: the robot's URDF, whose meshes and other elements robot.urdf keeps.
+    original: the robot's URDF, whose meshes and other elements robot.urdf keeps. options: those
+    of `identify`.
     """
     folder = _folder(out)  # before the long computation
     used, kept = (
         [read_log(path, model, columns, gains, topic) for path in paths]
         for paths in (logs, held_out)
     )
-    found = identify(
-        model,
-        used,
-        held_out=kept,
-        cutoff=cutoff,
-        method=method,
-        friction=friction,
-        rotors=rotors,
-        prior=prior,
-        progress=progress,
-    )
+    found = identify(model, used, held_out=kept, **options)
     urdf, parameters, report = (folder / name for name in FILES)
     urdf.write_text(found.to_urdf(original), encoding="utf-8")
     found.to_yaml(parameters, urdf.resolve())

@@ -1,4 +1,4 @@
-"""The report: one file, small, opened in a real browser with the network cut off."""
+"""The report of a recording: one small file, opened in a real browser without network."""
 
 import json
 import re
@@ -21,7 +21,7 @@ from robodyn_ros.recording.tuning import SCALES, tune
 pytest.importorskip("rosbags")
 pytest.importorskip("plotly")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-LARGEST = 8e6  # bytes
+SIZE_LIMIT = 8e6  # [bytes]
 
 
 @pytest.fixture(scope="module")
@@ -53,11 +53,11 @@ def test_ten_minutes_at_1_khz_are_below_8_mb():
     settings = motion_settings()
     level, joints = np.ones((2, t.size), np.int64)
     watched = Watched(MODEL, settings, t, noise, noise, level, 0 * joints)
-    # Thresholds that follow the motion draw the longest lines
+    # Thresholds that depend on the motion make the longest lines
     short = Run("short", *motion(duration=4.0, touches=())[:4], "joint_states")
     seen = watch(MODEL, short.t, short.q, short.qd, short.tau, settings)
     text = report(run, watched, tune(short, seen), [], NodeParameters({}, "", settings), "")
-    assert len(text.encode()) < LARGEST
+    assert len(text.encode()) < SIZE_LIMIT
 
 
 def motion_settings():
@@ -73,7 +73,7 @@ def test_names_cannot_break_the_page(page):
     assert len(json.loads(data)["trials"]) == SCALES.size
 
 
-def test_what_the_page_holds(page):
+def test_the_page_has_all_sections(page):
     text = page.read_text()
     for part in ("Residual", "Events", "Suggested thresholds", "Tracking", "Torque", "lwr_iii"):
         assert part in text
@@ -83,17 +83,17 @@ def test_what_the_page_holds(page):
 
 @pytest.fixture
 def opened(page):
-    """The page in a browser that may open files only; what it asked for beside, and complaints."""
+    """The page in a browser that may open files only; other requests, and error messages."""
     sync_api = pytest.importorskip("playwright.sync_api")
     if CHROMIUM is None:
         pytest.skip("chromium is not installed")
-    asked, complaints = [], []
+    requests, errors = [], []
 
     def guard(route):
         if route.request.url.startswith(("file:", "data:", "blob:")):
             route.continue_()
         else:
-            asked.append(route.request.url)
+            requests.append(route.request.url)
             route.abort()
 
     with sync_api.sync_playwright() as playwright:
@@ -102,17 +102,17 @@ def opened(page):
         try:
             sheet = browser.new_page(viewport={"width": 1300, "height": 2000})
             sheet.route("**/*", guard)
-            sheet.on("console", lambda m: complaints.append(m.text) if m.type == "error" else None)
-            sheet.on("pageerror", lambda error: complaints.append(str(error)))
+            sheet.on("console", lambda m: errors.append(m.text) if m.type == "error" else None)
+            sheet.on("pageerror", lambda error: errors.append(str(error)))
             sheet.goto(page.as_uri())
             sheet.wait_for_selector("#residual .main-svg")
-            yield sheet, asked, complaints
+            yield sheet, requests, errors
         finally:
             browser.close()
 
 
 def test_the_page_works_offline_in_a_browser(opened):
-    sheet, asked, complaints = opened
+    sheet, requests, errors = opened
     drawn = sheet.evaluate("document.querySelectorAll('.js-plotly-plot').length")
     assert drawn == 4
     buttons = sheet.evaluate(
@@ -134,18 +134,18 @@ def test_the_page_works_offline_in_a_browser(opened):
     def base():
         return re.search(r"base: \[([\d.]+)", sheet.inner_text("#yaml"))[1]
 
-    started, drawn_at, said = base(), limit(), sheet.inner_text("#chosen")
-    assert "0 false alarms per hour, 2 of 2 contacts detected" in said
+    base_before, line_before, summary = base(), limit(), sheet.inner_text("#chosen")
+    assert "0 false alarms per hour, 2 of 2 contacts detected" in summary
     sheet.locator("#scale").focus()
     for _ in range(20):
         sheet.keyboard.press("ArrowLeft")
     lower = limit()
-    assert float(base()) < float(started) and lower < drawn_at
-    assert sheet.inner_text("#chosen") != said
+    assert float(base()) < float(base_before) and lower < line_before
+    assert sheet.inner_text("#chosen") != summary
     sheet.click("button[data-trial]:first-of-type")
-    assert base() == started and limit() == pytest.approx(drawn_at)
+    assert base() == base_before and limit() == pytest.approx(line_before)
     sheet.click("#copy")
     sheet.wait_for_function("document.getElementById('copy').textContent === 'copied'")
     copied = sheet.evaluate("getSelection().toString()")
     assert copied.strip() == sheet.inner_text("#yaml").strip()
-    assert asked == [] and complaints == []
+    assert requests == [] and errors == []
