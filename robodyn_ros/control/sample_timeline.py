@@ -25,17 +25,24 @@ class SampleTimeline:
         self.t = -math.inf
         self.period = PERIOD
         self.torque_step = TORQUE_PERIODS * PERIOD
-        self._ignored = 0.0  # [s] of valid samples that could not be used
+        self._ignored = 0.0  # [s] that the last valid sample came after the last usable one
+        self._dt = 0.0  # [s], of the last call of `silence`
         self._output = 0.0  # [s] without a usable sample when torque was output last
 
     def restart(self, t: float) -> None:
         """Start at a sample that is unrelated to the previous one."""
         self.t = t
-        self._ignored = 0.0
+        self._ignored = self._dt = 0.0
         self._output = -PERIOD
 
     def silence(self, dt: float) -> float:
-        """Return the time since the last usable sample [s], dt [s] after the last valid one."""
+        """Return the time since the last usable sample [s], dt [s] after the last valid one.
+
+        If the clock is set back in silence, time counts on from there.
+        """
+        if dt < self._dt - self.sensing.clock_reset:
+            self._ignored += self._dt - dt
+        self._dt = min(dt, MAX_SILENCE)
         return min(self._ignored + dt, MAX_SILENCE)
 
     def allowed_silence(self, timeout: float) -> float:
@@ -46,7 +53,7 @@ class SampleTimeline:
 
     def ignore(self, dt: float) -> None:
         """Count a valid sample that cannot be used, dt [s] after the previous valid one."""
-        self._ignored = self.silence(dt)
+        self._ignored, self._dt = self.silence(dt), 0.0
 
     def accept(self, t: float, silence: float, max_gap: float) -> float:
         """Take a usable sample, `silence` [s] after the previous one, into the mean period; return
@@ -58,7 +65,7 @@ class SampleTimeline:
         self.torque_step = TORQUE_PERIODS * self.period
         self.period += PERIOD_SMOOTHING * (min(silence, max_gap, periods) - self.period)
         self.t = t
-        self._ignored = 0.0
+        self._ignored = self._dt = 0.0
         self._output -= silence
         periods = self.sensing.silence_periods * self.period
         return min(silence, max(MAX_REFERENCE_STEP, periods))

@@ -290,6 +290,17 @@ def test_time_that_goes_back_in_silence_changes_nothing():
     assert (arm.mode, arm.supervisor.reason) == (Mode.SAFE_HOLD, "silence")
 
 
+@pytest.mark.parametrize("first", [1, 5])
+def test_silence_counts_on_when_the_clock_steps_back_by_10_s(first):
+    arm = Arm()
+    arm.bring_to(Mode.TRACKING)
+    for k in range(1, 31):
+        dt = k * DT - (10.0 if k >= first else 0.0)
+        arm.supervisor.update(missing(arm.t + dt, dt, 7, Status.SILENT, "silence"))
+    assert (arm.mode, arm.supervisor.reason) == (Mode.SAFE_HOLD, "silence")
+    assert arm.supervisor.blind
+
+
 def test_a_sample_without_any_before_it_may_be_infinitely_late():
     arm = Arm()
     arm.bring_to(Mode.TRACKING)
