@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from diagnostic_msgs.msg import DiagnosticArray
 from figures import Figure, figures_table, finish, options
 from geometry_msgs.msg import WrenchStamped
 from rclpy.qos import QoSProfile
@@ -46,8 +46,9 @@ from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
 
 from robodyn_ros.model.robots import load_robot
+from robodyn_ros.nodes.codec import read_collision_state, seconds
 from robodyn_ros.nodes.demo import DEMO_NODES, NODES
-from robodyn_ros.nodes.runtime import LATCHED, STATE_IN, seconds, spin
+from robodyn_ros.nodes.runtime import LATCHED, STATE_IN, spin
 from robodyn_ros.nodes.terminal import open_terminal
 from robodyn_ros.resources import share_path
 
@@ -96,7 +97,7 @@ class Onlooker:
         )
         node.create_subscription(JointState, "dynamics_node/residual", self._residual, STATE_IN)
         node.create_subscription(
-            DiagnosticStatus, "dynamics_node/collision_state", self._word, LATCHED
+            DiagnosticArray, "dynamics_node/collision_state", self._word, LATCHED
         )
         node.create_subscription(DiagnosticArray, "/diagnostics", self._diagnosed, 10)
         self.push = node.create_publisher(WrenchStamped, "simulator_node/push", 10)
@@ -185,12 +186,13 @@ class Onlooker:
     def _residual(self, message: JointState) -> None:
         self._valid("dynamics_node", np.array(message.effort))
 
-    def _word(self, message: DiagnosticStatus) -> None:
-        if message.message in TOUCHED and self.level not in TOUCHED:
-            told = {item.key: item.value for item in message.values}
+    def _word(self, message: DiagnosticArray) -> None:
+        report = read_collision_state(message)
+        level = report.level.name
+        if level in TOUCHED and self.level not in TOUCHED:
             after = time.monotonic() - self._died
-            self.alarms.append(f"{message.message} of {told['joints']} {after:.2f} s after")
-        self.level = message.message
+            self.alarms.append(f"{level} of {' '.join(report.joints)} {after:.2f} s after")
+        self.level = level
 
     def _diagnosed(self, message: DiagnosticArray) -> None:
         for status in message.status:

@@ -31,13 +31,13 @@ from robodyn_ros.detection.observer import residual
 from robodyn_ros.detection.thresholds import Thresholds, calibrate
 from robodyn_ros.dynamics.motion import Motion
 from robodyn_ros.dynamics.regressor import friction_columns
-from robodyn_ros.identification.csv_log import ColumnMap, read_csv
 from robodyn_ros.identification.excitation import Excitation, excitation
 from robodyn_ros.identification.identified import Fit, Identified
 from robodyn_ros.identification.identify import identify
-from robodyn_ros.identification.log import Log
 from robodyn_ros.identification.payload import identify_payload
 from robodyn_ros.identification.samples import prepare
+from robodyn_ros.sensing.csv_log import ColumnMap, read_csv
+from robodyn_ros.sensing.log import Log
 from robodyn_ros.simulation.disturbances import perturbed
 from robodyn_ros.simulation.rigid import RigidPlant
 from robodyn_ros.simulation.sensors import LWR_SENSORS

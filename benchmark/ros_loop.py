@@ -26,8 +26,9 @@ from sensor_msgs.msg import JointState
 from soak_processes import stay_apart
 
 from robodyn_ros.nodes import composed as all_nodes  # noqa: F401  compile their kernels
+from robodyn_ros.nodes.codec import seconds
 from robodyn_ros.nodes.demo import DEMO_NODES, NODES, Demo, running
-from robodyn_ros.nodes.runtime import STATE_IN, seconds, spin
+from robodyn_ros.nodes.runtime import STATE_IN, spin
 from robodyn_ros.nodes.terminal import open_terminal
 from robodyn_ros.resources import share_path
 

@@ -16,7 +16,7 @@ import time
 from dataclasses import asdict
 
 import numpy as np
-from diagnostic_msgs.msg import DiagnosticStatus
+from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
@@ -25,12 +25,13 @@ from soak_witness import Witness
 from std_msgs.msg import Float64MultiArray, String
 
 from robodyn_ros.model.robots import load_robot
+from robodyn_ros.nodes.codec import read_collision_state, seconds
 from robodyn_ros.nodes.composed import connect
 from robodyn_ros.nodes.controller_node import ControllerNode
 from robodyn_ros.nodes.demo_node import DemoNode
 from robodyn_ros.nodes.dynamics_node import DynamicsNode
 from robodyn_ros.nodes.local_topics import LocalSubscription
-from robodyn_ros.nodes.runtime import LATCHED, run, seconds
+from robodyn_ros.nodes.runtime import LATCHED, run
 from robodyn_ros.nodes.simulator_node import SimulatorNode
 
 DEEP = QoSProfile(depth=5000)  # by topics nothing may be missed
@@ -48,15 +49,16 @@ class WitnessNode(Node):
         self.robot = load_robot(robot)
         tau_max, period = self.robot.tau_max * (1.0 + ROUNDING), 1.0 / rate
         self.witness = Witness(tau_max, fastest, period, apart=period if alone else 0.0)
-        self.outlets: list = []
-        self.inlets = [
+        self._latest: list[float] = []  # residual [N m or N]
+        self.local_publishers: list = []
+        self.local_subscriptions = [
             LocalSubscription(
                 self, JointState, "simulator_node/external_torque", self._truth, DEEP
             ),
             LocalSubscription(self, JointState, "joint_states", self._posture, DEEP),
             LocalSubscription(self, JointState, "dynamics_node/residual", self._residual, DEEP),
             LocalSubscription(
-                self, DiagnosticStatus, "dynamics_node/collision_state", self._word, LATCHED
+                self, DiagnosticArray, "dynamics_node/collision_state", self._word, LATCHED
             ),
             LocalSubscription(
                 self, Float64MultiArray, "effort_controller/commands", self._command, DEEP
@@ -83,12 +85,13 @@ class WitnessNode(Node):
         )
 
     def _residual(self, message: JointState) -> None:
+        self._latest = [float(f"{x:.3g}") for x in message.effort]
         self.witness.residual(seconds(message.header.stamp), np.frombuffer(message.effort))
 
-    def _word(self, message: DiagnosticStatus) -> None:
-        told = {item.key: item.value for item in message.values}
-        about = f"at {told['link']}, {told['joints']}: {told['residual']}"
-        self.witness.word(float(told["stamp"]), message.message, about)
+    def _word(self, message: DiagnosticArray) -> None:
+        report = read_collision_state(message)
+        about = f"at {report.link}, {' '.join(report.joints)}: {self._latest}"
+        self.witness.word(report.t, report.level.name, about)
 
     def _command(self, message: Float64MultiArray) -> None:
         self.witness.command(np.frombuffer(message.data), time.monotonic())

@@ -111,16 +111,21 @@ _HOME = {
     "detection.isolation": ["Isolation", "isolate"],
     "detection.wrench": ["ContactPoint", "contact_point", "external_wrench", "force_doubt"],
     "detection.monitor": ["ContactMonitor"],
+    "detection.verdict": ["Verdict"],
     "detection.monitor_settings": ["MonitorSettings", "ThresholdSettings"],
     "detection.model_errors": ["ModelErrors"],
     "detection.model_correction": ["correct_model"],
-    "identification.log": ["Log"],
-    "identification.csv_log": ["ColumnMap", "read_csv"],
-    "identification.bag_log": ["read_bag"],
+    "sensing.sample": ["Sample", "Status"],
+    "sensing.sampler": ["Sampler"],
+    "sensing.settings": ["SensingSettings"],
+    "sensing.log": ["Log"],
+    "sensing.csv_log": ["ColumnMap", "read_csv"],
+    "sensing.bag_log": ["read_bag"],
     "identification.excitation": ["Excitation", "excitation"],
     "identification.identify": ["identify"],
     "identification.identified": ["Identified"],
     "identification.payload": ["find_gains", "identify_payload"],
+    "recording.offline": ["Detection", "Event", "detect"],
     "simulation.plant": ["PlantState"],
     "simulation.rigid": ["RigidPlant"],
     "simulation.elastic": ["ElasticJointPlant"],
@@ -188,6 +193,7 @@ if TYPE_CHECKING:  # the same for type checkers; a test keeps both lists alike
     from .detection.other_observers import VelocityObserver as VelocityObserver
     from .detection.thresholds import Thresholds as Thresholds
     from .detection.thresholds import calibrate as calibrate
+    from .detection.verdict import Verdict as Verdict
     from .detection.wrench import ContactPoint as ContactPoint
     from .detection.wrench import contact_point as contact_point
     from .detection.wrench import external_wrench as external_wrench
@@ -243,14 +249,10 @@ if TYPE_CHECKING:  # the same for type checkers; a test keeps both lists alike
     from .errors import ResourceError as ResourceError
     from .errors import RobodynError as RobodynError
     from .errors import UrdfError as UrdfError
-    from .identification.bag_log import read_bag as read_bag
-    from .identification.csv_log import ColumnMap as ColumnMap
-    from .identification.csv_log import read_csv as read_csv
     from .identification.excitation import Excitation as Excitation
     from .identification.excitation import excitation as excitation
     from .identification.identified import Identified as Identified
     from .identification.identify import identify as identify
-    from .identification.log import Log as Log
     from .identification.payload import find_gains as find_gains
     from .identification.payload import identify_payload as identify_payload
     from .model import robots as robots
@@ -262,7 +264,18 @@ if TYPE_CHECKING:  # the same for type checkers; a test keeps both lists alike
     from .model.robots import load_robot as load_robot
     from .model.urdf import load_urdf as load_urdf
     from .model.urdf_writer import to_urdf as to_urdf
+    from .recording.offline import Detection as Detection
+    from .recording.offline import Event as Event
+    from .recording.offline import detect as detect
     from .resources import share_path as share_path
+    from .sensing.bag_log import read_bag as read_bag
+    from .sensing.csv_log import ColumnMap as ColumnMap
+    from .sensing.csv_log import read_csv as read_csv
+    from .sensing.log import Log as Log
+    from .sensing.sample import Sample as Sample
+    from .sensing.sample import Status as Status
+    from .sensing.sampler import Sampler as Sampler
+    from .sensing.settings import SensingSettings as SensingSettings
     from .simulation.disturbances import perturbed as perturbed
     from .simulation.elastic import ElasticJointPlant as ElasticJointPlant
     from .simulation.mujoco_plant import MujocoPlant as MujocoPlant

@@ -216,7 +216,7 @@ def tune(
     return {"yaml": text}, [text.removesuffix("\n")]
 
 
-def events_table(events: Sequence[Any]) -> Table:
+def events_table(events: Sequence[Event]) -> Table:
     """Return a row for each contact, detected or missed, and each false alarm."""
     table = new_table(
         "events",
@@ -226,12 +226,13 @@ def events_table(events: Sequence[Any]) -> Table:
     truth = {True: "contact", False: "[red]no contact[/]", None: "not known"}
     colours = {"CONTACT": "dark_orange", "COLLISION": "red"}
     for event in events:
-        colour = colours.get(event.level, "red")
+        level = event.level.name if event.level >= Level.CONTACT else ""
+        colour = colours.get(level, "red")
         table.add_row(
-            f"{event.t:.3f}",
-            f"[{colour}]{event.level or 'missed'}[/]",
+            f"{event.start:.3f}",
+            f"[{colour}]{level or 'missed'}[/]",
             truth[event.true],
-            escape(event.link) or ("cannot tell" if event.level else ""),
+            escape(event.link) or ("cannot tell" if level else ""),
             escape(" ".join(event.joints)),
             f"{event.force:.1f}" if math.isfinite(event.force) else "",
             f"{1e3 * event.delay:.1f}" if math.isfinite(event.delay) else "",

@@ -14,7 +14,6 @@ from ..dynamics.compile import U2, kernel
 from ..errors import ArgumentError
 from ..model.packed_model import U
 from ..model.robot import RobotModel
-from .fault import Fault
 from .thresholds import Thresholds, as_thresholds
 
 Array = npt.NDArray[np.float64]
@@ -29,7 +28,7 @@ CONTACT_ON, COLLISION_ON, CHANGED = 1, 2, 4
 
 
 @kernel("int64(float64[:, ::1], float64[::1], float64[::1], float64[::1], float64[::1])")
-def _follow(own, common, r, qd, qdd):
+def follow(own, common, r, qd, qdd):
     """Which joints count as above their thresholds: bits, or why nothing is known. ABOVE and BELOW
     are the times [s] for which a threshold has been exceeded, and since it was.
     """
@@ -74,6 +73,15 @@ def _follow(own, common, r, qd, qdd):
     return found
 
 
+@kernel("int64(float64[:, ::1])")
+def forget_times(own):
+    """Forget which thresholds were exceeded, and for how long."""
+    for k in range(U(own.shape[1])):
+        for row in range(ABOVE, ROWS):
+            own[row, k] = own[row + ROWS, k] = 0.0
+    return 0
+
+
 class Level(IntEnum):
     """What is known about contact, from nothing to the worst."""
 
@@ -91,7 +99,6 @@ class CollisionState:
     joints: tuple[str, ...] = ()  # whose residual is above its threshold, or with a fault
     link: str | None = None  # the outermost link that these joints carry
     reason: str = ""  # why nothing is known
-    fault: Fault = Fault.NONE  # what the arm should not go on with
 
 
 class CollisionDetector:
@@ -159,8 +166,7 @@ class CollisionDetector:
 
     def reset(self, reason: str = "just started") -> None:
         """Forget everything; UNKNOWN until it has settled."""
-        for level in range(2):
-            self._rows(level)[int(ABOVE) :] = 0.0
+        forget_times(self._own)
         self._settled = 0.0
         self._reason = reason
         self._state: CollisionState | None = None
@@ -189,10 +195,10 @@ class CollisionDetector:
         self._common[int(DT)] = dt
         motion = [self._still if x is None or not self._moving else x for x in (qd, qdd)]
         try:
-            found = _follow(self._own, self._common, r, *motion)
+            found = follow(self._own, self._common, r, *motion)
         except (TypeError, ValueError):  # lists, None, and worse
             arrays = [_numbers(x, self._still.size) for x in (r, *motion)]
-            found = _follow(self._own, self._common, *arrays)
+            found = follow(self._own, self._common, *arrays)
         if found == NOT_FINITE:
             return self._unknown("the residual is not finite")
         if found == NOT_MEASURED:
@@ -203,6 +209,17 @@ class CollisionDetector:
         if self._state is None or found & CHANGED:
             self._state = self._told()
         return self._state
+
+    @property
+    def memory(self) -> tuple[Array, Array]:
+        """The detector's state, as `follow` takes it."""
+        return self._own, self._common
+
+    @property
+    def above(self) -> tuple[str, ...]:
+        """Joints above a threshold."""
+        on = (self._rows(0)[int(ON)] != 0.0) | (self._rows(1)[int(ON)] != 0.0)
+        return tuple(name for name, above in zip(self.joint_names, on, strict=True) if above)
 
     def _rows(self, level: int) -> Array:
         """(7, n): what belongs to contact (0) or collision (1)."""

@@ -1,7 +1,7 @@
-"""EffortScale: whether the effort is a torque at all, or a current, or one without its gear.
+"""EffortScale: whether the effort is a torque, or a multiple of it such as a current.
 
-What the motion takes is known without asking whether something touches: F(tau) + r, with F the
-observer's own filter. If the effort is s times that, on every joint that carries something, then
+The torque that the motion takes is known without knowing about contacts: F(tau) + r, with F the
+observer's own filter. If the effort is s times that on every loaded joint, then
 
     r = (1 - s) (F(tau) + r)
 
@@ -21,21 +21,23 @@ from ..model.robot import RobotModel
 
 Array = npt.NDArray[np.float64]
 
-LASTS = 0.3  # [s] that it has to explain the residual
-WINDOW = 0.2  # [s], of a fading memory
-SHARE = 0.98  # of the residual that it has to explain
-JOINTS = 2  # that have to agree, at least
-LARGE = 2.0  # thresholds: a residual as large as that has to be explained
-ALIKE = 0.1  # by how much the scales of the joints may differ
-USUAL = (0.67, 1.5)  # scales that may be an error of the model
+MIN_TIME = 0.3  # [s] for which a scale must explain the residual
+WINDOW = 0.2  # [s], time constant of the fading memory
+MIN_EXPLAINED = 0.98  # share of the residual's energy that a scale must explain
+MIN_JOINTS = 2  # that must agree
+LARGE = 2.0  # thresholds: a joint with a larger residual must agree
+MAX_SPREAD = 0.1  # by which the scales of the joints may differ
+USUAL_SCALES = (0.67, 1.5)  # within these, a scale may be a model error
 
 # Rows, n numbers each: gain, filtered torque, threshold; sums of r w, w^2, r^2, w = F(tau) + r
 GAIN, TAU, LIMIT, RW, WW, RR, ROWS = (U(k) for k in range(7))
 
 
 @kernel("float64(float64[:, ::1], float64[::1], float64[::1], float64[::1], float64)")
-def _scale(own, seconds, r, tau, dt):
-    """The scale that explains the residual; 1 if none does. seconds[0]: how long r is large."""
+def find_scale(own, seconds, r, tau, dt):
+    """Return the scale that explains the residual, 1 if none does. seconds[0]: for how long the
+    residual has been large.
+    """
     n, fade, large = U(own.shape[1]), math.exp(-dt / WINDOW), False
     for k in range(n):
         own[TAU, k] -= math.expm1(-own[GAIN, k] * dt) * (tau[k] - own[TAU, k])
@@ -54,44 +56,48 @@ def _scale(own, seconds, r, tau, dt):
         rw += weight * own[RW, k]
         ww += weight * own[WW, k]
         rr += weight * own[RR, k]
-    if seconds[0] < LASTS or rw * rw < SHARE * ww * rr:
+    if seconds[0] < MIN_TIME or rw * rw < MIN_EXPLAINED * ww * rr:
         return 1.0
     missing, alike = rw / ww, 0
+    energy = WINDOW * (1.0 - math.exp(-MIN_TIME / WINDOW))
     for k in range(n):
-        if own[RR, k] > (LARGE * own[LIMIT, k]) ** 2 * WINDOW * (1.0 - math.exp(-LASTS / WINDOW)):
-            if abs(own[RW, k] / own[WW, k] - missing) > ALIKE:
+        if own[RR, k] > (LARGE * own[LIMIT, k]) ** 2 * energy:
+            if abs(own[RW, k] / own[WW, k] - missing) > MAX_SPREAD:
                 return 1.0
             alike += 1
-    return 1.0 - missing if alike >= JOINTS else 1.0
+    return 1.0 - missing if alike >= MIN_JOINTS else 1.0
+
+
+@kernel("int64(float64[:, ::1], float64[::1])")
+def restart_scale(own, seconds):
+    """Forget the filtered torque, as the observer forgets its residual."""
+    seconds[0] = 0.0
+    for k in range(U(own.shape[1])):
+        own[TAU, k] = 0.0
+    return 0
 
 
 class EffortScale:
-    """Watches residual and effort of one robot.
+    """Memory of residual and effort of one robot.
 
-    gain: the observer's, per joint [1/s]; threshold: above which a residual needs an explanation,
-    per joint [N m or N].
+    gain: the observer's (n,) [1/s]; threshold: residuals above it need an explanation (n,)
+    [N m or N].
     """
 
     def __init__(self, model: RobotModel, gain: Array, threshold: Array) -> None:
-        self._own = np.zeros((int(ROWS), model.n))
-        self._own[int(GAIN)] = gain
-        self._own[int(LIMIT)] = np.maximum(threshold, 1e-6)
-        self._seconds = np.zeros(1)
-
-    def fault(self, r: Array, tau: Array, dt: float) -> str:
-        """What is wrong with the effort, after a residual and the effort of the dt [s] before."""
-        scale = _scale(self._own, self._seconds, r, tau, dt)
-        if USUAL[0] < scale < USUAL[1]:
-            return ""
-        return (
-            f"effort-scale fault: effort is {scale:.3g} times what the motion takes, on all "
-            "joints; is it a current, or without the gear ratio?"
-        )
+        self.own = np.zeros((int(ROWS), model.n))
+        self.own[int(GAIN)] = gain
+        self.own[int(LIMIT)] = np.maximum(threshold, 1e-6)
+        self.seconds = np.zeros(1)
 
     def continue_from(self, other: EffortScale) -> None:
-        """Go on where another one stands, that watched the same robot."""
-        self._own[int(TAU)] = other._own[int(TAU)]
+        """Continue with the filtered torque of another one that watched the same robot."""
+        self.own[int(TAU)] = other.own[int(TAU)]
 
-    def reset(self) -> None:
-        """Forget everything, as the observer does."""
-        self._own[int(TAU)], self._seconds[0] = 0.0, 0.0
+
+def scale_text(scale: float) -> str:
+    """Return what is wrong with an effort of this scale, and what to check."""
+    return (
+        f"effort-scale fault: effort is {scale:.3g} times what the motion takes, on all joints; "
+        "is it a current, or without the gear ratio?"
+    )

@@ -1,6 +1,6 @@
-"""Settings of a ContactMonitor: with units, ranges and what they are for.
+"""Settings of a ContactMonitor, with units and ranges.
 
-A file of their own: nodes that only know of these settings need none of the detector's kernels.
+They stand apart so that nodes that only declare them need not compile the detector's kernels.
 """
 
 from __future__ import annotations
@@ -19,9 +19,14 @@ class ThresholdSettings:
 
     base: tuple[float, ...] = setting((2.0,), "threshold at rest", "N m or N", low=0.0)
     in_motion: tuple[float, ...] = setting(
-        (0.0,), "added once a joint moves: dry friction that the model lacks", "N m or N", low=0.0
+        (0.0,),
+        "added once a joint moves, for dry friction that the model lacks",
+        "N m or N",
+        low=0.0,
     )
-    per_velocity: tuple[float, ...] = setting((0.0,), "added per speed", "N m s/rad", low=0.0)
+    per_velocity: tuple[float, ...] = setting(
+        (0.0,), "added per unit of speed", "N m s/rad", low=0.0
+    )
     per_acceleration: tuple[float, ...] = setting(
         (0.0,), "added per acceleration", "kg m^2", low=0.0
     )
@@ -30,7 +35,7 @@ class ThresholdSettings:
         check(self)
 
     def thresholds(self, model: RobotModel) -> Thresholds:
-        """The same for this robot."""
+        """Return the thresholds for this robot."""
         return Thresholds(
             base=per_joint(model, "base", self.base),
             in_motion=per_joint(model, "in_motion", self.in_motion),
@@ -41,25 +46,29 @@ class ThresholdSettings:
 
 @dataclass(frozen=True)
 class MonitorSettings:
-    """How contact is looked for."""
+    """Settings of contact detection."""
 
     gain: tuple[float, ...] = setting(
         (50.0,), "observer gain: the residual follows at this rate", "1/s", low=1e-3, high=1e4
     )
-    friction: bool = setting(False, "take the model's friction off the torque")
-    gravity_free: bool = setting(False, "commands come without the torque that carries the arm")
+    friction: bool = setting(False, "subtract the model's friction from the torque")
+    gravity_free: bool = setting(False, "the torque excludes gravity compensation")
     contact: ThresholdSettings = group(ThresholdSettings, base=(2.0,))
     collision: ThresholdSettings = group(ThresholdSettings, base=(4.0,))
-    debounce: float = setting(0.0, "how long a residual must stay above", "s", low=0.0, high=1.0)
+    debounce: float = setting(
+        0.0, "a residual must stay above its threshold this long", "s", low=0.0, high=1.0
+    )
     hysteresis: float = setting(
-        0.8, "share of the threshold below which contact ends", low=0.05, high=1.0
+        0.8, "share of the threshold below which a contact ends", low=0.05, high=1.0
     )
-    release: float = setting(0.05, "and for how long", "s", low=0.0, high=10.0)
+    release: float = setting(0.05, "a contact ends after this long below", "s", low=0.0, high=10.0)
     settling: float = setting(
-        0.1, "UNKNOWN for so long after a start, a gap or bad data", "s", low=0.0, high=10.0
+        0.1, "UNKNOWN for this long after a start, a gap or bad data", "s", low=0.0, high=10.0
     )
-    masked: tuple[str, ...] = setting((), "joints that are not looked at")
-    wrench_link: str = setting("", "where the wrench is told; empty: the touched or the last link")
+    masked: tuple[str, ...] = setting((), "joints to ignore")
+    wrench_link: str = setting(
+        "", "link of the external wrench; empty: the touched or the last link"
+    )
 
     def __post_init__(self) -> None:
         check(self)

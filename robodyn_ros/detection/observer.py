@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..dynamics.compile import U1, U2, U3, index, kernel
+from ..dynamics.compile import U1, U2, U3, index, inline, kernel
 from ..dynamics.cpython_binding import bind
 from ..dynamics.dispatch import for_kernel, per_joint, states_of
 from ..dynamics.friction import friction_law, friction_torque, sharp_sign
@@ -40,7 +40,7 @@ SWITCHES = U(5)
 
 
 @kernel("int64(float64[::1], float64[::1], float64[::1], float64[::1], float64[::1])")
-def _observe(block, q, qd, tau, out):
+def observe(block, q, qd, tau, out):
     """One update. Nothing is kept of a sample that is not finite."""
     n = index(block[at.COORDINATES])
     s = index(block[at.POSITIONS]) + U3 * index(block[at.PADDED])
@@ -78,6 +78,29 @@ def _observe(block, q, qd, tau, out):
         block[v + B * n + k] = b
         out[k] = block[v + R * n + k]
     block[s + STARTED] = 1.0
+    return 0
+
+
+@inline
+def _switches(block):
+    """Return where the observer's own numbers begin in its block."""
+    return index(block[at.POSITIONS]) + U3 * index(block[at.PADDED])
+
+
+@kernel("int64(float64[::1], float64)")
+def set_step(block, dt):
+    """Set the time that the next sample came after the previous one [s]."""
+    block[_switches(block) + DT] = dt
+    return 0
+
+
+@kernel("int64(float64[::1])")
+def restart_observer(block):
+    """Set r to 0; the next sample only starts the observer."""
+    s, n = _switches(block), index(block[at.COORDINATES])
+    block[s + STARTED] = 0.0
+    for k in range(n):
+        block[s + SWITCHES + R * n + k] = 0.0
     return 0
 
 
@@ -121,7 +144,12 @@ class MomentumObserver:
         self._vectors = self._own[int(SWITCHES) :].reshape(11, n)
         self._vectors[int(GAIN)] = self.gain
         self._vectors[int(LOSSES) :] = pack_friction(model)[2:].reshape(4, n)
-        self._update = bind(self._block, n, _observe, 3, [(n,)])
+        self._update = bind(self._block, n, observe, 3, [(n,)])
+
+    @property
+    def memory(self) -> Array:
+        """The model and the observer's state in one array, as `observe` takes it."""
+        return self._block
 
     @property
     def r(self) -> Array:

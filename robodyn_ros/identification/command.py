@@ -12,11 +12,11 @@ import numpy.typing as npt
 
 from ..errors import ArgumentError
 from ..model.robot import Payload, RobotModel
-from .bag_log import read_bag
-from .csv_log import ColumnMap, read_csv
+from ..sensing.bag_log import read_bag
+from ..sensing.csv_log import ColumnMap, read_csv
+from ..sensing.log import Log
 from .identified import Identified
 from .identify import identify
-from .log import Log
 from .payload import DriveGains, find_gains
 
 FILES = ("robot.urdf", "nodes.yaml", "report.html")

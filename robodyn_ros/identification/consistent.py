@@ -20,8 +20,8 @@ import numpy as np
 from ..errors import ArgumentError, RobodynError
 from ..model.rigid_body import parameters_of, pseudo_inertia
 from ..model.robot import RobotModel
+from ..sensing.log import Array
 from .friction import nominal_friction
-from .log import Array
 from .regression import Design, gram
 
 MIN_BODY = 1e-3  # least eigenvalue of Z: share of the nominal body that always remains

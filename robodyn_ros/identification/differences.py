@@ -1,4 +1,4 @@
-"""Zero-phase filtering and central differences of evenly sampled signals."""
+"""Zero-phase filtering of evenly sampled signals."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.signal import butter, sosfiltfilt
 
-from .log import Array
+from ..sensing.log import Array
 
 ORDER = 4  # of the Butterworth filter; filtering forward and backward doubles it
 
@@ -20,11 +20,3 @@ def low_pass(x: Array, cutoff: float, rate: float) -> Array:
 @lru_cache(maxsize=8)
 def _sections(cutoff: float, rate: float) -> Array:
     return np.asarray(butter(ORDER, cutoff, fs=rate, output="sos"))
-
-
-def derivative(t: Array, x: Array) -> Array:
-    """Return the time derivative of x (T, ...) at times t (T,) [s] by central differences.
-
-    They are one-sided at the ends.
-    """
-    return np.asarray(np.gradient(x, t, axis=0))

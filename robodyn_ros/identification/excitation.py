@@ -27,7 +27,7 @@ from ..dynamics.motion import Motion
 from ..dynamics.regressor import regressor, rotor_columns
 from ..errors import ArgumentError
 from ..model.robot import RobotModel
-from .log import Array
+from ..sensing.log import Array
 
 Workspace = Callable[[Array], float]  # of postures (T, n): positive if one lies outside
 

@@ -15,7 +15,7 @@ from ..errors import ArgumentError
 from ..model.robot import RobotModel
 from ..model.urdf_writer import to_urdf
 from ..model.urdf_xml import read_urdf
-from .log import Array
+from ..sensing.log import Array
 
 if TYPE_CHECKING:
     from .identified import Identified

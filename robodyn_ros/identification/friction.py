@@ -28,7 +28,7 @@ import numpy as np
 from ..dynamics.compile import kernel
 from ..errors import ArgumentError
 from ..model.robot import RobotModel
-from .log import Array
+from ..sensing.log import Array
 
 if TYPE_CHECKING:
     from .regression import LogEquations

@@ -12,10 +12,10 @@ from ..dynamics.base_parameters import BaseParameters
 from ..dynamics.newton_euler import gravity_torque
 from ..model.robot import RobotModel
 from ..model.urdf_writer import to_urdf
+from ..sensing.log import Array
 from .consistent import Consistent
 from .export import node_parameters, updated_urdf
 from .friction import REST_SPEED, JointFriction
-from .log import Array
 from .parameter_table import Parameter, parameter_table, unexcited_sentences
 from .regression import Design, LeastSquares
 

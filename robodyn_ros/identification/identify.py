@@ -12,10 +12,10 @@ from ..dynamics.base_parameters import base_parameters
 from ..errors import ArgumentError
 from ..model.rigid_body import bodies_of
 from ..model.robot import RobotModel
+from ..sensing.log import Array, Log
 from .consistent import solve_consistent
 from .friction import TERMS, FrictionShape, JointFriction, check_terms, search_shape
 from .identified import Fit, Identified
-from .log import Array, Log
 from .regression import (
     Design,
     LeastSquares,

@@ -20,10 +20,10 @@ from ..dynamics.base_parameters import base_parameters
 from ..errors import ArgumentError
 from ..model.rigid_body import RigidBody, as_inertia, bodies_of
 from ..model.robot import Payload, RobotModel
+from ..sensing.log import Array, Log
 from .consistent import consistent_body
 from .friction import TERMS, FrictionShape
 from .identified import Identified
-from .log import Array, Log
 from .regression import (
     Design,
     LogEquations,

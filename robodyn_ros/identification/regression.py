@@ -20,8 +20,8 @@ import numpy.typing as npt
 
 from ..dynamics.regressor import regressor
 from ..model.robot import RobotModel
+from ..sensing.log import Array
 from .friction import FrictionShape
-from .log import Array
 from .samples import Samples
 
 MAX_ITERATIONS = 10  # of reweighting

@@ -11,8 +11,8 @@ from ..dynamics import momentum_regressor as forms
 from ..dynamics.regressor import regressor, rotor_columns
 from ..errors import ArgumentError
 from ..model.robot import RobotModel
-from .differences import derivative, low_pass
-from .log import Array, Log
+from ..sensing.log import Array, Log, derivative
+from .differences import low_pass
 
 PER_PERIOD = 10  # samples kept per period of the cutoff: enough to draw it, and no more
 EDGE = 1.0  # periods of the cutoff left out at both ends, where a filter guesses

@@ -1,4 +1,4 @@
-"""Rivals: whether somebody else commands the arm, too."""
+"""CommandConflict: whether another node commands the arm, too."""
 
 from __future__ import annotations
 
@@ -12,47 +12,48 @@ from std_msgs.msg import Float64MultiArray
 from .local_topics import LocalPublisher
 from .runtime import STATE_IN
 
-KEPT = 64  # own commands that may still be on their way back
+OWN_COMMANDS = 64  # latest own ones, which may still arrive on the topic
 
 
-class Rivals:
-    """Listens to the own topic while others are known to publish there, and only then.
+class CommandConflict:
+    """Subscribes to the node's own command topic while others publish there, and only then.
 
-    A second publisher alone says little: that of a process that was killed is remembered by the
-    middleware for some 20 s. So what counts is a command that is none of the own.
-    found: is called with the names of the others.
+    A second publisher alone proves nothing: the middleware remembers that of a killed process for
+    some 20 s. A command that is not the node's own does. report: called with the others' names.
     """
 
-    def __init__(self, node: Node, outlet: LocalPublisher, found: Callable[[str], None]) -> None:
-        self._node, self._found = node, found
-        self._topic = outlet.publisher.topic_name
-        self._own: deque[bytes] = deque(maxlen=KEPT)
-        self._ear: Any = None
+    def __init__(
+        self, node: Node, publisher: LocalPublisher, report: Callable[[str], None]
+    ) -> None:
+        self._node, self._report = node, report
+        self._topic = publisher.topic
+        self._own: deque[bytes] = deque(maxlen=OWN_COMMANDS)
+        self._subscription: Any = None
 
-    def said(self, command: Float64MultiArray) -> None:
-        """The own command that goes out now."""
-        if self._ear is not None:
+    def sent(self, command: Float64MultiArray) -> None:
+        """Remember a command of the node itself."""
+        if self._subscription is not None:
             self._own.append(command.data.tobytes())
 
-    def look(self) -> str:
-        """Find out whether others publish there, too; their names."""
+    def poll(self) -> str:
+        """Return the names of other nodes that publish commands, or an empty text."""
         others = self._node.count_publishers(self._topic) > 1
-        if others and self._ear is None:
-            self._ear = self._node.create_subscription(
-                Float64MultiArray, self._topic, self._heard, STATE_IN
+        if others and self._subscription is None:
+            self._subscription = self._node.create_subscription(
+                Float64MultiArray, self._topic, self._on_command, STATE_IN
             )
-        elif not others and self._ear is not None:
-            self._node.destroy_subscription(self._ear)
-            self._ear = None
+        elif not others and self._subscription is not None:
+            self._node.destroy_subscription(self._subscription)
+            self._subscription = None
             self._own.clear()
         return self._names() if others else ""
 
-    def _heard(self, command: Float64MultiArray) -> None:
+    def _on_command(self, command: Float64MultiArray) -> None:
         if command.data.tobytes() not in self._own:
-            self._found(self._names())
+            self._report(self._names())
 
     def _names(self) -> str:
-        """The nodes that publish there, without this one."""
+        """Return the nodes that publish there, without this one."""
         known = self._node.get_publishers_info_by_topic(self._topic)
         names = [info.node_name for info in known]
         if self._node.get_name() in names:

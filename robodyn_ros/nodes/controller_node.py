@@ -1,34 +1,35 @@
-"""controller_node: torques that track a motion, and give way when something touches the arm."""
+"""controller_node: torques that track a motion, and a reaction when something touches the arm."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from diagnostic_msgs.msg import DiagnosticArray
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory
 
-from ..control.arm_controller import ENDING, FOLLOWING, ArmController, Mode
-from ..control.arm_torque import ArmParts
-from ..detection.fault import Fault
+from ..control.supervisor import RAMP_DOWN_TIMEOUT, Supervisor
+from ..control.transitions import FOLLOWING, Mode
+from ..detection.detector import Level
+from ..detection.fault import COMMAND_LOSS, SENSOR_FREEZE
 from ..errors import ArgumentError, RobodynError
 from ..model.robot import RobotModel
+from ..sensing.sample import Sample, Status
+from ..sensing.settings import SensingSettings
 from ..trajectory.trajectory_msg import from_points
-from .command_conflict import Rivals
-from .intake import Sample
+from .codec import controller_state, read_collision_state, read_residual
+from .command_conflict import CommandConflict
+from .local_topics import LocalSubscription
 from .node_settings import ControllerSettings
-from .runtime import LATCHED, STATE_OUT, EffortMessage, JointStateMessage, run, set_stamp
+from .runtime import LATCHED, STATE_IN, STATE_OUT, EffortMessage, JointStateMessage, run
 from .state_node import StateNode
 
-SAME = 1e-6  # [s]: stamps that went through text
-BLIND = 1.0  # [s] without a good sample after which nothing is commanded any more, or
-FAULTY = 0.2  # [s] of samples that cannot be trusted
-LATEST = 1e12  # [s]: no clock has come to that
-LEVELS = ("CLEAR", "CONTACT", "COLLISION")  # any other word means that nobody knows
-TOUCHED = {"contact": ("CONTACT", "COLLISION"), "collision": ("COLLISION",)}
+REACT_TO = {"contact": Level.CONTACT, "collision": Level.COLLISION}
 
 
 class ControllerNode(StateNode):
@@ -36,154 +37,163 @@ class ControllerNode(StateNode):
 
     def __init__(self) -> None:
         super().__init__("controller_node", ControllerSettings())
+        self.detector_stamp = 0.0  # [s], of the detector's last verdict
+        self.detector_heard = False
+        self.answered = 0.0  # [s], the last valid sample that was answered
+        self.waiting: Sample | None = None  # for the detector's verdict, in lockstep
+        self.published_state: tuple[Mode, str, bool] | None = None
+        self.wait_for_robot()
 
     def configure(self, model: RobotModel) -> None:
-        """Connect."""
-        self.arm = ArmController(model, self.settings.arm)
-        self.parameters.prepare = lambda new: self.arm.prepare(new.arm)
-        self.parameters.apply = self._apply
-        self.word_at = 0.0  # [s], the sample that the detector's last word is about
-        self.told = False  # whether the detector has said anything yet
-        self.answered_at = 0.0  # [s], the last one that could be trusted
-        self.waiting: Sample | None = None  # for the detector's word, in lockstep
+        """Create supervisor, topics and services."""
+        self.arm = Supervisor(model, self.settings.arm, self.settings.sensing)
         self.command = EffortMessage(model.n)
         self.reference = JointStateMessage(model.joint_names, "position", "velocity", "effort")
-        self.to_command = self.outlet(Float64MultiArray, "effort_controller/commands", STATE_OUT)
-        self.rivals = Rivals(self, self.to_command, self._rivalled)
-        self.to_reference = self.outlet(JointState, "~/reference", STATE_OUT)
-        self.to_state = self.outlet(DiagnosticArray, "~/state", LATCHED)
-        self.published_state: tuple[Mode, str, bool] | None = None
-        self.watch_states(model, silence=self.settings.arm.timeout)
-        self.listen(JointTrajectory, "~/joint_trajectory", self._follow, 10)
-        self.listen(DiagnosticStatus, "dynamics_node/collision_state", self._touched, LATCHED)
+        commands = "effort_controller/commands"
+        self.to_command = self.local_publisher(Float64MultiArray, commands, STATE_OUT)
+        self.conflict = CommandConflict(self, self.to_command, self._on_conflict)
+        self.to_reference = self.local_publisher(JointState, "~/reference", STATE_OUT)
+        self.to_state = self.local_publisher(DiagnosticArray, "~/state", LATCHED)
+        self.subscribe_states(model, _patient(self.settings))
+        self.local_subscription(JointTrajectory, "~/joint_trajectory", self._on_trajectory, 10)
+        self.residuals: LocalSubscription | None = None
+        self._subscribe_residual_if_used()
+        verdicts = "dynamics_node/collision_state"
+        self.local_subscription(DiagnosticArray, verdicts, self._on_verdict, LATCHED)
         self.create_service(SetBool, "~/enable", self._enable)
-        self.create_service(Trigger, "~/clear", self._clear)
+        self.create_service(Trigger, "~/clear", self.clear)
 
-    def sampled(self, sample: Sample) -> None:
-        """Answer it; in lockstep, once the detector has said its word about it."""
-        if self.settings.lockstep and abs(self.word_at - sample.t) > SAME:
+    def prepare_settings(self, settings: ControllerSettings) -> Callable[[], None]:
+        """Check new settings; return what takes them over."""
+        if self.robot is None:
+            return super().prepare_settings(settings)
+        parts = self.arm.prepare(settings.arm)
+
+        def apply() -> None:
+            self.arm.apply(parts)
+            self.arm.sensing = settings.sensing
+            self.sampler.apply(_patient(settings))
+            self._subscribe_residual_if_used()
+
+        return apply
+
+    def on_sample(self, sample: Sample) -> None:
+        """Command; in lockstep, once the detector's verdict on the sample has arrived."""
+        if not sample.status.valid:
+            if self.statistics.samples and not self.settings.lockstep:
+                self._answer_missing(sample)
+        elif self.settings.lockstep and self.detector_stamp != sample.t:
             self.waiting = sample
         else:
             self._answer(sample)
 
-    def unseen(self, reason: str, faulty: bool) -> None:
-        """Without a sample, what the arm can do about it; in lockstep no answer is due, and before
-        the first sample there is none. If that lasts, silence: whoever drives the arm then holds
-        it, and one that begins anew elsewhere is not pushed about by somebody blind.
-        """
-        if not self.pace.samples or self.settings.lockstep:
-            return
-        if not self.time_stands_still:
-            t = self.sample_time
-            tau = self.arm.lost(t, reason, faulty=faulty)
-            self._command_if_seen(tau, t, FAULTY if faulty else BLIND)
-            self._publish_state(t)
-        elif self.arm.moving:
-            self.arm.safe_hold(reason)
-
-    def look(self) -> None:
-        """Find out who listens, and who else commands."""
-        super().look()
-        others = self.rivals.look() if self.robot is not None else ""
+    def poll_graph(self) -> None:
+        """Find out which topics have subscribers, and who else publishes commands."""
+        super().poll_graph()
+        others = self.conflict.poll() if self.robot is not None else ""
         if others:
-            self.complain(f"commands are published by others, too: {others}")
-
-    def _rivalled(self, names: str) -> None:
-        reason = f"somebody else commands the arm, too: {names}"
-        self.complain(reason)
-        self.arm.safe_hold(reason)
-
-    def _apply(self, parts: ArmParts) -> None:
-        self.arm.apply(parts)
-        self.allowed_silence = parts.settings.timeout
+            self.warn_throttled(f"other nodes publish commands, too: {others}")
 
     def _answer(self, sample: Sample) -> None:
-        if sample.restart:
-            self.arm.restart()
-            self.word_at = min(self.word_at, sample.t)  # time may have gone back
-        tau = self.arm.update(sample.t, sample.q, sample.qd)
+        if sample.status is Status.RESTART:  # time may have gone back
+            self.detector_stamp = min(self.detector_stamp, sample.t)
+        tau = self.arm.update(sample)
         if not self.arm.blind:
-            self.answered_at = sample.t
-        self._command_if_seen(tau, sample.t, FAULTY)
+            self.answered = sample.t
+        self._command_unless_blind(tau, sample.t, self.settings.sensing.invalid_time)
         self._publish_state(sample.t)
         self._publish_reference(sample.t)
-        silent = sample.t - self.word_at
-        if 0.0 < self.settings.detector_timeout < silent and self.word_at:
-            self.arm.safe_hold(f"no word of the detector for {silent:.3f} s")
+        silent = sample.t - self.detector_stamp
+        if 0.0 < self.settings.detector_timeout < silent and self.detector_heard:
+            self.arm.safe_hold(f"no verdict of the detector for {silent:.3f} s")
 
-    def _command_if_seen(self, tau: np.ndarray, t: float, longest: float) -> None:
-        """Command, unless nothing that can be trusted has been seen for so long [s]."""
-        self.answered_at = min(self.answered_at, t)  # time may have gone back
-        if t - self.answered_at <= longest:
-            self._command(tau)
+    def _answer_missing(self, sample: Sample) -> None:
+        """Command without a valid sample for a while. If that lasts, stop commanding: the driver
+        then holds the arm.
+        """
+        if self.simulated and self.sampler.stopped(self.wall()):
+            if self.arm.moving:
+                self.arm.safe_hold(sample.cause)
+            return
+        invalid, sensing = sample.status is Status.INVALID, self.settings.sensing
+        tau = self.arm.update(sample)
+        longest = sensing.invalid_time if invalid else sensing.blind_time
+        self._command_unless_blind(tau, sample.t, longest)
+        self._publish_state(sample.t)
+
+    def _command_unless_blind(self, tau: np.ndarray, t: float, longest: float) -> None:
+        """Command, unless the last valid sample is older than `longest` [s]."""
+        self.answered = min(self.answered, t)  # time may have gone back
+        if t - self.answered <= longest:
+            self.command.data[:] = tau
+            self.conflict.sent(self.command.message)
+            self.to_command.publish(self.command.message)
         else:
-            self.arm.hand_over()
-
-    def _command(self, tau: np.ndarray) -> None:
-        self.command.data[:] = tau
-        self.rivals.said(self.command.message)
-        self.to_command.publish(self.command.message)
+            self.arm.release_command()
 
     def _publish_state(self, t: float) -> None:
         """Publish mode, reason, and whether the detector was heard, at every change."""
-        state = self.arm.mode, self.arm.reason, self.told
-        if state == self.published_state:
-            return
-        self.published_state = state
-        mode, reason, heard = state
-        values = {"reason": reason, "detector": "heard" if heard else "not heard"}
-        status = DiagnosticStatus(
-            name=self.get_name(),
-            level=DiagnosticStatus.OK if mode in FOLLOWING else DiagnosticStatus.WARN,
-            message=mode.name,
-            values=[KeyValue(key=key, value=value) for key, value in values.items()],
-        )
-        message = DiagnosticArray(status=[status])
-        set_stamp(message.header.stamp, t)
-        self.to_state.publish(message)
+        state = self.arm.mode, self.arm.reason, self.detector_heard
+        if state != self.published_state:
+            self.published_state = state
+            mode, reason, heard = state
+            follows = mode in FOLLOWING
+            name = self.get_name()
+            self.to_state.publish(controller_state(name, t, mode.name, reason, follows, heard))
 
     def _publish_reference(self, t: float) -> None:
-        if not self.to_reference.wanted:
-            return
-        wanted = self.arm.reference
-        self.reference.position[:], self.reference.velocity[:] = wanted.q, wanted.qd
-        self.reference.effort[:] = self.command.data
-        self.to_reference.publish(self.reference.at(t))
+        if self.to_reference.wanted:
+            reference = self.arm.reference
+            self.reference.position[:], self.reference.velocity[:] = reference.q, reference.qd
+            self.reference.effort[:] = self.command.data
+            self.to_reference.publish(self.reference.at(t))
 
-    def _follow(self, message: JointTrajectory) -> None:
+    def _on_conflict(self, names: str) -> None:
+        reason = f"other nodes command the arm, too: {names}"
+        self.warn_throttled(reason)
+        self.arm.safe_hold(reason)
+
+    def _on_trajectory(self, message: JointTrajectory) -> None:
         try:
-            wanted = self.arm.reference
-            names = self.arm.model.joint_names
+            names, start = self.arm.model.joint_names, self.arm.reference[:3]
             motion = from_points(
-                message.joint_names, message.points, joint_names=names, start=wanted[:3]
+                message.joint_names, message.points, joint_names=names, start=start
             )
             self.arm.follow(motion)
         except RobodynError as error:
-            self.complain(f"refused a trajectory: {error}")
+            self.warn_throttled(f"rejected a trajectory: {error}")
 
-    def _touched(self, message: DiagnosticStatus) -> None:
-        """The detector's word, and while something touches, where the push goes."""
-        told = {item.key: item.value for item in message.values}
-        grave = TOUCHED[self.settings.react_to]
-        touched = message.message in grave
-        try:
-            r = np.array(told.get("residual", "").split(), dtype=float)
-            stamp = seconds_in(told.get("stamp", "0"))
-            self.arm.contact(
-                touched if message.message in LEVELS else None,
-                r if r.size == self.arm.model.n else None,
+    def _subscribe_residual_if_used(self) -> None:
+        """Subscribe to the residual, one message per sample, only if the reaction needs it."""
+        if self.arm.uses_residual and self.residuals is None:
+            topic = "dynamics_node/residual"
+            self.residuals = self.local_subscription(
+                JointState, topic, self._on_residual, STATE_IN
             )
-        except ValueError as error:  # an ArgumentError is one
-            self.complain(f"refused a word about contact: {error}")
-            return
-        if not self.told and not touched and told.get("gravest") in grave:
-            self.arm.touched_before()
-        fault = told.get("fault", "")
-        self.arm.heard(stamp, fault != Fault.COMMANDS.value)
-        if fault == Fault.READINGS.value:
-            self.arm.frozen(told.get("joints", ""), told.get("reason", ""))
-        self.word_at, self.told = stamp, True
-        if self.waiting is not None and abs(self.waiting.t - self.word_at) <= SAME:
+        elif not self.arm.uses_residual and self.residuals is not None and self.residuals.close():
+            self.local_subscriptions.remove(self.residuals)
+            self.residuals = None
+
+    def _on_residual(self, message: JointState) -> None:
+        _, r = read_residual(message)
+        try:
+            self.arm.set_residual(r)
+        except ArgumentError as error:
+            self.warn_throttled(f"rejected a residual: {error}")
+
+    def _on_verdict(self, message: DiagnosticArray) -> None:
+        """React to contact and faults; in lockstep, answer the sample that waits for it."""
+        verdict = read_collision_state(message)
+        limit = REACT_TO[self.settings.react_to]
+        touched = verdict.level >= limit
+        self.arm.on_contact(None if verdict.level is Level.UNKNOWN else touched)
+        if not self.detector_heard and not touched and verdict.worst >= limit:
+            self.arm.on_earlier_contact()
+        self.arm.on_command_feedback(verdict.t, verdict.fault != COMMAND_LOSS)
+        if verdict.fault == SENSOR_FREEZE:
+            self.arm.on_stuck_joint(verdict.fault_joint, verdict.cause)
+        self.detector_stamp, self.detector_heard = verdict.t, True
+        if self.waiting is not None and self.waiting.t == verdict.t:
             sample, self.waiting = self.waiting, None
             self._answer(sample)
 
@@ -192,7 +202,8 @@ class ControllerNode(StateNode):
         response.success, response.message = True, self.arm.mode.value
         return response
 
-    def _clear(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+    def clear(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        """End a reaction or a safe hold; the answer says why not."""
         try:
             self.arm.clear()
             response.success, response.message = True, self.arm.mode.value
@@ -201,36 +212,36 @@ class ControllerNode(StateNode):
         return response
 
     def begin_stop(self) -> None:
-        """Brake and take the torque away before the end."""
-        if self.robot is None or not self.pace.samples:
+        """Brake and ramp the torque down before the end."""
+        if self.robot is None or not self.statistics.samples:
             self.stopped = True
             return
         self.arm.ramp_down()
-        self.allowed_silence = min(self.allowed_silence, ENDING)
-        self.create_timer(0.02, self._look_for_rest, clock=self._wall)
+        patient = _patient(self.settings)
+        self.sampler.apply(replace(patient, silence=min(patient.silence, RAMP_DOWN_TIMEOUT)))
+        self.create_timer(0.02, self._poll_rest, clock=self.steady_clock)
 
-    def _look_for_rest(self) -> None:
+    def _poll_rest(self) -> None:
         self.stopped = self.stopped or self.arm.at_rest
 
     def health(self) -> tuple[str, dict[str, Any]]:
-        """Why the arm does not do what it should, its mode, and how regularly samples come."""
+        """Return why the arm does not follow, its mode, and loop statistics."""
         mode = self.arm.mode
         wrong = mode in (Mode.SAFE_HOLD, Mode.REACTING)
         facts = {"mode": mode.name, "reason": self.arm.reason}
         facts["largest tracking error"] = f"{np.abs(self.arm.error).max():.2e}"
-        text = f"{mode.name}: {self.arm.reason}" if wrong else self.pace.overrun()
-        return text, {**facts, **self.pace.facts()}
+        text = f"{mode.name}: {self.arm.reason}" if wrong else self.statistics.overrun()
+        return text, {**facts, **self.statistics.facts()}
 
 
-def seconds_in(text: str) -> float:
-    """[s], a time that went through text."""
-    if not abs(t := float(text)) < LATEST:
-        raise ArgumentError(f"its stamp is {text}")
-    return t
+def _patient(settings: ControllerSettings) -> SensingSettings:
+    """Return the sensing limits; silence counts only once the arm's timeout is over."""
+    sensing = settings.sensing
+    return replace(sensing, silence=max(sensing.silence, settings.arm.timeout))
 
 
 def main(args: list[str] | None = None) -> int:
-    """Run the node until a signal comes."""
+    """Run the node until a signal arrives; return the exit code."""
     return run(ControllerNode, args=args)
 
 

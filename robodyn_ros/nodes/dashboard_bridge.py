@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 import numpy as np
 import rclpy
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import WrenchStamped
 from rcl_interfaces.msg import ParameterEvent
 from rclpy.node import Node
@@ -32,15 +32,15 @@ from ..errors import ArgumentError
 from ..model.robot import RobotModel
 from ..model.robots import load_robot
 from ..trajectory.trajectory_msg import TrajectoryPoint
-from .node_settings import RobotSettings
-from .runtime import (
-    LATCHED,
-    make_executor,
+from .codec import (
+    read_collision_state,
+    read_controller_state,
+    read_wrench,
     seconds,
-    shut_down,
-    spin_until_signal,
     trajectory_message,
 )
+from .node_settings import RobotSettings
+from .runtime import LATCHED, make_executor, shut_down, spin_until_signal
 from .terminal import use_loopback
 
 NODES = ("simulator_node", "controller_node", "dynamics_node", "demo_node")
@@ -63,6 +63,7 @@ class Feed(Protocol):
     """Receiver of the messages: `dashboard.feed.Feed`."""
 
     mode: str
+    force: Array  # (3,) [N], estimated
 
     def on_state(self, t: float, names: Sequence[str], q: Array, tau: Array) -> None: ...
 
@@ -124,7 +125,7 @@ class DashboardBridge:
         self._truths = subscribe(JointState, "simulator_node/external_torque", latest)
         self._wrenches = subscribe(WrenchStamped, "dynamics_node/external_wrench", latest)
         self._residuals = subscribe(JointState, "dynamics_node/residual", every)
-        self._detector = subscribe(DiagnosticStatus, "dynamics_node/collision_state", every)
+        self._detector = subscribe(DiagnosticArray, "dynamics_node/collision_state", every)
         self._pushes = subscribe(WrenchStamped, "simulator_node/push", every)
         self._controller = subscribe(DiagnosticArray, "controller_node/state", LATCHED)
         self._events = subscribe(ParameterEvent, "/parameter_events", EVERY_DEPTH)
@@ -190,17 +191,18 @@ class DashboardBridge:
         for message in take_messages(self._truths):
             feed.on_truth(message.name, np.array(message.effort))
         for message in take_messages(self._wrenches):
-            feed.on_wrench(message.header.frame_id, _vector(message.wrench.force))
+            _, link, wrench = read_wrench(message)
+            feed.on_wrench(link, wrench[:3])
         for message in take_messages(self._detector):
-            facts = {item.key: item.value for item in message.values}
-            size = float(facts.get("force") or 0.0)
-            link, joints, reason = (facts.get(key, "") for key in ("link", "joints", "reason"))
-            feed.on_detector(message.message, link, size, joints, reason)
+            report = read_collision_state(message)
+            size, joints = float(np.linalg.norm(feed.force)), " ".join(report.joints)
+            reason = report.cause or report.link_cause
+            feed.on_detector(report.level.name, report.link, size, joints, reason)
         for message in take_messages(self._pushes):
             force, torque = _vector(message.wrench.force), _vector(message.wrench.torque)
             feed.on_push(message.header.frame_id, force, torque)
         for message in take_messages(self._controller):
-            feed.mode = message.status[0].message
+            feed.mode, *_ = read_controller_state(message)
         for message in take_messages(self._events):
             node = self._full_names.get(message.node)
             if node is not None:

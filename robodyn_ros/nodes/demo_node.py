@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,11 @@ from ..errors import RobodynError
 from ..model.robot import RobotModel
 from ..trajectory.trajectory_msg import to_points
 from .arm_node import ArmNode
+from .codec import read_controller_state, trajectory_message
 from .demo_trajectory import DemoTrajectory, split_postures
 from .local_topics import LocalSubscription
 from .node_settings import DemoSettings
-from .runtime import LATCHED, STATE_IN, STATE_OUT, run, trajectory_message
+from .runtime import LATCHED, STATE_IN, STATE_OUT, run
 
 POINT_SPACING = 0.05  # [s] between two points of a trajectory
 
@@ -26,34 +28,40 @@ class DemoNode(ArmNode):
 
     def __init__(self) -> None:
         super().__init__("demo_node", DemoSettings())
+        self._positions: dict[str, float] = {}
+        self._controller: tuple[str, str, bool] = ("", "", False)
+        self.wait_for_robot()
 
     def configure(self, model: RobotModel) -> None:
         """Connect to the controller."""
         self.model = model
-        self.demo = self._prepare(self.settings)
-        self.parameters.prepare = self._prepare
-        self.parameters.apply = self._apply
-        self._positions: dict[str, float] = {}
-        self._controller: tuple[str, str, bool] = ("", "", False)
-        self.to_trajectory = self.outlet(
-            JointTrajectory, "controller_node/joint_trajectory", STATE_OUT
+        self.demo = self._make_demo(self.settings)
+        topic = "controller_node/joint_trajectory"
+        self.to_trajectory = self.local_publisher(JointTrajectory, topic, STATE_OUT)
+        topic = "controller_node/state"
+        self.local_subscription(DiagnosticArray, topic, self._on_controller, LATCHED)
+        self._states: LocalSubscription | None = self.local_subscription(
+            JointState, "joint_states", self._on_joint_states, STATE_IN
         )
-        self.listen(DiagnosticArray, "controller_node/state", self._on_controller, LATCHED)
-        self.listen(JointState, "joint_states", self._on_joint_states, STATE_IN)
-        self._states: LocalSubscription | None = self.inlets[-1]
 
-    def _prepare(self, settings: DemoSettings) -> DemoTrajectory:
+    def prepare_settings(self, settings: DemoSettings) -> Callable[[], None]:
+        """Check new settings; return what takes them over."""
+        if self.robot is None:
+            return super().prepare_settings(settings)
+        demo = self._make_demo(settings)
+
+        def apply() -> None:
+            self.demo = demo
+            self.demo.on_controller(*self._controller)
+
+        return apply
+
+    def _make_demo(self, settings: DemoSettings) -> DemoTrajectory:
         postures = split_postures(self.model, settings.postures)
         return DemoTrajectory(self.model, settings.speed, postures)
 
-    def _apply(self, demo: DemoTrajectory) -> None:
-        self.demo = demo
-        self.demo.on_controller(*self._controller)
-
     def _on_controller(self, message: DiagnosticArray) -> None:
-        (status,) = message.status
-        facts = {item.key: item.value for item in status.values}
-        self._controller = status.message, facts["reason"], facts["detector"] == "heard"
+        self._controller = read_controller_state(message)
         self.demo.on_controller(*self._controller)
         self._send_next()
 
@@ -67,26 +75,22 @@ class DemoNode(ArmNode):
             self.demo.on_position(np.array(q))
             self._send_next()
 
-    def look(self) -> None:
-        """Also repeat a trajectory that was refused, and listen to joint states while needed."""
-        super().look()
+    def poll_graph(self) -> None:
+        """Also repeat a rejected trajectory, and subscribe to joint states while needed."""
+        super().poll_graph()
         if self.robot is not None:
             self._send_next()
-            self._listen_while_needed()
+            self._subscribe_while_needed()
 
-    def _listen_while_needed(self) -> None:
-        """Joint states come a thousand times a second: subscribe only while a position is needed.
-
-        Within one process they are plain calls, which cost nothing.
-        """
+    def _subscribe_while_needed(self) -> None:
+        """Subscribe to joint states, a thousand a second, only while a position is needed."""
         needed = self.settings.active and self.demo.needs_position(self.now())
         if self._states is None and needed:
-            self._states = LocalSubscription(
-                self, JointState, "joint_states", self._on_joint_states, STATE_IN
+            self._states = self.local_subscription(
+                JointState, "joint_states", self._on_joint_states, STATE_IN
             )
-        elif self._states is not None and self._states.subscription is not None and not needed:
-            self.destroy_subscription(self._states.subscription)
-            self.inlets = [inlet for inlet in self.inlets if inlet is not self._states]
+        elif self._states is not None and not needed and self._states.close():
+            self.local_subscriptions.remove(self._states)
             self._states = None
 
     def _send_next(self) -> None:
@@ -95,7 +99,7 @@ class DemoNode(ArmNode):
         try:
             move = self.demo.next(self.now())
         except RobodynError as error:
-            self.complain(f"skipped a trajectory: {error}")
+            self.warn_throttled(f"skipped a trajectory: {error}")
             return
         if move is not None:
             points = to_points(move, POINT_SPACING, self.model.joint_names)
@@ -107,7 +111,7 @@ class DemoNode(ArmNode):
 
 
 def main(args: list[str] | None = None) -> int:
-    """Run the node until a signal comes."""
+    """Run the node until a signal arrives; return the exit code."""
     return run(DemoNode, args=args)
 
 

@@ -8,18 +8,26 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from diagnostic_msgs.msg import DiagnosticArray
+from geometry_msgs.msg import WrenchStamped
 from rclpy.node import Node
 from rclpy.parameter_client import AsyncParameterClient
 from sensor_msgs.msg import JointState
 
-from .runtime import LATCHED, STATE_IN, seconds
+from ..detection.detector import Level
+from .codec import (
+    read_collision_state,
+    read_controller_state,
+    read_residual,
+    read_wrench,
+    seconds,
+)
+from .runtime import LATCHED, STATE_IN
 
 NO_TORQUE = 1e-6  # [N m or N]: rounding error of the true external torque
 REPORT_DELAY = 0.3  # [s] after a push within which a report still belongs to it
 PUSH_ONSET = 0.05  # [s], longest time before the first sample of a push in which it began
 LEVELS = ("contact", "collision")
-TOUCHED = ("CONTACT", "COLLISION")
 
 
 @dataclass(frozen=True)
@@ -27,10 +35,10 @@ class DetectorState:
     """State of the detector at one instant."""
 
     t: float  # [s]
-    level: str
+    level: Level
     link: str
-    joints: str
-    force: float  # [N]
+    joints: tuple[str, ...]
+    force: float = 0.0  # [N], median while the state lasts
 
 
 @dataclass
@@ -54,7 +62,7 @@ class DemoObserver:
         self.r: list[np.ndarray] = []
         self.pushed: list[tuple[float, float]] = []  # time [s], largest external joint torque
         self.states: list[DetectorState] = []  # one per change of level or link
-        self._forces: list[float] = []  # [N], since the last change
+        self.forces: list[tuple[float, float]] = []  # time [s], estimated force [N]
         self.mode = self.reason = ""  # of the controller
         self.contact = self.collision = np.zeros(0)  # thresholds at rest
         self.script: list[tuple[float, str, float]] = []  # time [s], link, force [N] of each push
@@ -63,7 +71,8 @@ class DemoObserver:
         for kind, topic, callback, qos in (
             (JointState, "dynamics_node/residual", self._on_residual, STATE_IN),
             (JointState, "simulator_node/external_torque", self._on_truth, STATE_IN),
-            (DiagnosticStatus, "dynamics_node/collision_state", self._on_detector, LATCHED),
+            (WrenchStamped, "dynamics_node/external_wrench", self._on_wrench, STATE_IN),
+            (DiagnosticArray, "dynamics_node/collision_state", self._on_detector, LATCHED),
             (DiagnosticArray, "controller_node/state", self._on_controller, LATCHED),
         ):
             node.create_subscription(kind, topic, callback, qos)
@@ -81,8 +90,9 @@ class DemoObserver:
             self._detector.get_parameters(bases).add_done_callback(self._on_thresholds)
             names = self._plant.get_parameters(["pushes.names"])
             names.add_done_callback(self._on_push_names)
-        self.t.append(seconds(message.header.stamp))
-        self.r.append(np.array(message.effort))
+        t, r = read_residual(message)
+        self.t.append(t)
+        self.r.append(r)
 
     def _on_thresholds(self, answer: Any) -> None:
         n = len(self.names)
@@ -106,21 +116,32 @@ class DemoObserver:
         size = float(np.abs(np.frombuffer(message.effort)).max())
         self.pushed.append((seconds(message.header.stamp), size))
 
-    def _on_detector(self, message: DiagnosticStatus) -> None:
-        facts = {item.key: item.value for item in message.values}
-        t, force = float(facts["stamp"]), float(facts["force"])
-        state = DetectorState(t, message.message, facts["link"], facts["joints"], force)
+    def _on_wrench(self, message: WrenchStamped) -> None:
+        t, _, wrench = read_wrench(message)
+        force = math.hypot(*wrench[:3])
+        if force > 0.0:
+            self.forces.append((t, force))
+
+    def _on_detector(self, message: DiagnosticArray) -> None:
+        report = read_collision_state(message)
         last = self.states[-1] if self.states else None
-        if last is None or (last.level, last.link) != (state.level, state.link):
+        if last is None or (last.level, last.link) != (report.level, report.link):
+            state = DetectorState(report.t, report.level, report.link, report.joints)
             self.states.append(state)
-            self._forces = []
-        self._forces.append(state.force)
-        self.states[-1] = replace(self.states[-1], force=float(np.median(self._forces)))
 
     def _on_controller(self, message: DiagnosticArray) -> None:
-        (status,) = message.status
-        self.mode = status.message
-        self.reason = {item.key: item.value for item in status.values}["reason"]
+        self.mode, self.reason, _ = read_controller_state(message)
+
+    def _with_forces(self) -> list[DetectorState]:
+        """Return the states with the median of the forces estimated while each lasted."""
+        times = np.array([t for t, _ in self.forces])
+        forces = np.array([force for _, force in self.forces])
+        edges = [state.t for state in self.states] + [math.inf]
+        first, last = np.searchsorted(times, edges[:-1]), np.searchsorted(times, edges[1:])
+        return [
+            replace(state, force=float(np.median(forces[a:b]))) if b > a else state
+            for state, a, b in zip(self.states, first, last, strict=True)
+        ]
 
     def events(self) -> list[Event]:
         """Return every push with the detector's report, and every false alarm, in order."""
@@ -133,8 +154,8 @@ class DemoObserver:
             for event, (_, link, force) in zip(found, self.script, strict=False):
                 event.link, event.force = link, force
         alarm = False  # whether the previous state was an alarm, too
-        for state in self.states:
-            touched = state.level in TOUCHED
+        for state in self._with_forces():
+            touched = state.level >= Level.CONTACT
             of = [k for k, (a, b) in enumerate(spans) if a <= state.t <= b + REPORT_DELAY]
             if touched and of:
                 _report(found[of[-1]], *spans[of[-1]], state)

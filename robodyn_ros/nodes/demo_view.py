@@ -23,7 +23,7 @@ def live_table(observer: DemoObserver, duration: float, page: str = "") -> Group
 
     page: a line about the live page.
     """
-    level = observer.states[-1].level if observer.states else "UNKNOWN"
+    level = observer.states[-1].level.name if observer.states else "UNKNOWN"
     link = observer.states[-1].link if observer.states else ""
     head = Text.assemble(
         (f" {level} ", f"bold reverse {COLOURS.get(level, 'white')}"),
@@ -63,7 +63,7 @@ def events_table(events: list[Event]) -> Table:
         table.add_column(heading, justify="right")
     for event in events:
         state = event.reported
-        found = f"{state.level} {state.link or 'link unknown'}" if state else "[red]missed[/]"
+        found = f"{state.level.name} {state.link or 'link unknown'}" if state else "[red]missed[/]"
         table.add_row(
             f"{event.t:.2f}",
             (event.link or "yes") if event.pushed else "[red]nothing[/]",

@@ -1,12 +1,11 @@
-"""dynamics_node: what touches the arm, from joint states and commanded or measured torque."""
+"""dynamics_node: contact detection from joint states and commanded or measured torque."""
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
+from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import WrenchStamped
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, Float64MultiArray
@@ -14,165 +13,128 @@ from std_srvs.srv import Trigger
 from visualization_msgs.msg import MarkerArray
 
 from ..detection.detector import Level
-from ..detection.fault import Fault
-from ..detection.monitor import ContactMonitor, Report
+from ..detection.monitor import ContactMonitor
+from ..detection.verdict import Verdict
 from ..model.robot import RobotModel
-from .intake import Sample, torques_of
-from .markers import force_arrow
+from ..sensing.effort import CommandedEffort
+from ..sensing.sample import Sample
+from .codec import collision_state, fill_wrench, force_arrow
 from .node_settings import DynamicsSettings
-from .runtime import LATCHED, STATE_IN, STATE_OUT, JointStateMessage, run, set_stamp
+from .runtime import LATCHED, STATE_IN, STATE_OUT, JointStateMessage, run
 from .state_node import StateNode
 
-FRAME = 1.0 / 30.0  # [s] between two markers
-SILENCE = 0.02  # [s] without joint states or commands after which nothing is known, or
-PATIENCE = 3  # periods without a usable sample after which nothing is known
-# [s] after commands were missing: whoever drives the arm has held it meanwhile, and may need that
-# long to give what is commanded again
-HANDOVER = 0.4
-LEVELS = {
-    Level.CLEAR: DiagnosticStatus.OK,
-    Level.CONTACT: DiagnosticStatus.WARN,
-    Level.COLLISION: DiagnosticStatus.ERROR,
-    Level.UNKNOWN: DiagnosticStatus.STALE,
-}
+MARKER_PERIOD = 1.0 / 30.0  # [s]
 
 
 class DynamicsNode(StateNode):
     """Publishes residual, collision state and external wrench for every joint state."""
 
     def __init__(self) -> None:
-        self.word: tuple[Any, ...] | None = None  # what was last said about contact
-        self.told = 0.0  # [s], when
-        self.gravest = Level.CLEAR  # since the last reset: a controller that is restarted asks
         super().__init__("dynamics_node", DynamicsSettings())
+        self.last_state: tuple[Any, ...] | None = None  # last published
+        self.last_publish_time = self.last_marker_time = 0.0  # [s]
+        self.worst_level = Level.CLEAR  # since the last reset: a restarted controller asks
+        self.wait_for_robot()
 
     def configure(self, model: RobotModel) -> None:
-        """Connect."""
-        commanded = self.settings.effort == "command"
-        self.monitor = ContactMonitor(model, self.settings.monitor, commanded=commanded)
-        self.parameters.prepare = lambda new: self.monitor.prepare(new.monitor)
-        self.parameters.apply = self.monitor.apply
-        self.tau = np.zeros(model.n)
-        self.limit = model.tau_max
-        self.joints = model.joint_names
-        self.command_t = -math.inf  # [s], of the sample after which the last command came
-        self.obeyed_from = -math.inf  # [s], since when commands are what acts
+        """Create monitor, topics and services."""
+        settings = self.settings
+        commanded = settings.effort == "command"
+        self.monitor = ContactMonitor(
+            model, settings.monitor, settings.sensing, commanded=commanded
+        )
         self.residual = JointStateMessage(model.joint_names, "effort")
         self.wrench = WrenchStamped()
-        self.to_residual = self.outlet(JointState, "~/residual", STATE_OUT)
-        self.to_wrench = self.outlet(WrenchStamped, "~/external_wrench", STATE_OUT)
-        self.to_markers = self.outlet(MarkerArray, "~/markers", STATE_OUT)
-        self.drawn = 0.0  # [s], when the arrow was last published
-        self.to_state = self.outlet(DiagnosticStatus, "~/collision_state", LATCHED)
-        self.to_flag = self.outlet(Bool, "~/collision", LATCHED)
+        self.to_residual = self.local_publisher(JointState, "~/residual", STATE_OUT)
+        self.to_wrench = self.local_publisher(WrenchStamped, "~/external_wrench", STATE_OUT)
+        self.to_markers = self.local_publisher(MarkerArray, "~/markers", STATE_OUT)
+        self.to_state = self.local_publisher(DiagnosticArray, "~/collision_state", LATCHED)
+        self.to_flag = self.local_publisher(Bool, "~/collision", LATCHED)
+        self.commands: CommandedEffort | None = None
         if commanded:
-            self.listen(Float64MultiArray, "effort_controller/commands", self._commanded, STATE_IN)
+            self.commands = CommandedEffort(model, settings.sensing, 1.0 / settings.rate)
+            topic = "effort_controller/commands"
+            self.local_subscription(Float64MultiArray, topic, self._on_command, STATE_IN)
         self.create_service(Trigger, "~/reset", self._reset)
-        self.watch_states(model, SILENCE, forgiven=PATIENCE - 1)
+        self.subscribe_states(model, settings.sensing)
 
-    def _commanded(self, message: Float64MultiArray) -> None:
-        """The torque that acts from now on: what is over the limit the motors do not give."""
-        tau, reason = torques_of(message, self.joints)
-        if tau is None:
-            self.complain(f"refused a command: {reason}")
+    def prepare_settings(self, settings: DynamicsSettings) -> Callable[[], None]:
+        """Check new settings; return what takes them over."""
+        if self.robot is None:
+            return super().prepare_settings(settings)
+        parts = self.monitor.prepare(settings.monitor)
+
+        def apply() -> None:
+            self.monitor.apply(parts)
+            self.monitor.set_sensing(settings.sensing)
+            self.sampler.apply(settings.sensing)
+            if self.commands is not None:
+                self.commands.apply(settings.sensing)
+
+        return apply
+
+    def on_sample(self, sample: Sample) -> None:
+        """Publish the verdict on a sample, if it is a new one."""
+        if self.commands is not None and sample.status.valid:
+            sample = self.commands.with_torque(sample)
+        measured = sample.status.valid and sample.tau is not None
+        if sample.status.valid and not measured:
+            self.warn_throttled(f"no torque: {sample.cause}")
+        previous = self.monitor.verdict
+        verdict = self.monitor.update(sample)
+        if verdict is previous:
             return
-        np.clip(tau, -self.limit, self.limit, out=self.tau)
-        self.command_t = self.sample_t
+        if measured:
+            self._publish_measurement(verdict)
+        self._publish_state(verdict)
 
-    def sampled(self, sample: Sample) -> None:
-        """Look for contact, if the torque is known."""
-        if sample.restart:
-            self.monitor.reset("joint states begin anew")
-        tau, missing, fault = self._torque(sample)
-        if tau is None:
-            about = "no torque" if fault is Fault.NONE else "commands are missing"
-            self.complain(f"{about}: {missing}")
-            self._publish_state(self.monitor.lost(missing, fault), sample.t)
-        else:
-            self._publish(self.monitor.update(sample.t, sample.q, sample.qd, tau), sample.t)
+    def _on_command(self, message: Float64MultiArray) -> None:
+        """Take the torque that acts from now on."""
+        assert self.commands is not None
+        cause = self.commands.command(message.data, self.sampler.last)
+        if cause:
+            self.warn_throttled(f"rejected a command: {cause}")
 
-    def _torque(self, sample: Sample) -> tuple[np.ndarray | None, str, Fault]:
-        """What acted on the joints up to this sample, or None, why nobody knows, and the fault."""
-        if self.settings.effort == "joint_states":
-            return sample.tau, self.intake.no_effort, Fault.NONE
-        if sample.restart:  # time may have gone back
-            self.command_t = min(self.command_t, sample.t)
-            self.obeyed_from = min(self.obeyed_from, sample.t)
-        silent = sample.t - self.command_t
-        if math.isinf(silent):
-            return None, "no command yet", Fault.NONE
-        # However rare samples have become: whoever drives the arm does not wait longer, either
-        if silent > max(SILENCE, PATIENCE * self.pace.period) + self.pace.period:
-            self.obeyed_from = sample.t + HANDOVER
-            return None, f"no command for {silent:.3f} s", Fault.COMMANDS
-        if sample.t < self.obeyed_from:
-            return None, "commands have been missing: what acts now nobody knows", Fault.NONE
-        return self.tau, "", Fault.NONE
-
-    def unseen(self, reason: str, faulty: bool) -> None:
-        """Nothing is known any more."""
-        self._publish_state(self.monitor.lost(reason), self.sample_time)
-
-    def _publish(self, report: Report, t: float) -> None:
-        self.residual.effort[:] = report.r
-        self.to_residual.publish(self.residual.at(t))
+    def _publish_measurement(self, verdict: Verdict) -> None:
+        self.residual.effort[:] = verdict.r
+        self.to_residual.publish(self.residual.at(verdict.t))
         if self.to_wrench.wanted:
-            set_stamp(self.wrench.header.stamp, t)
-            self.wrench.header.frame_id = report.link
-            force, torque = self.wrench.wrench.force, self.wrench.wrench.torque
-            force.x, force.y, force.z, torque.x, torque.y, torque.z = report.wrench.tolist()
-            self.to_wrench.publish(self.wrench)
-        if self.to_markers.wanted and not 0.0 <= t - self.drawn <= FRAME:
-            self.drawn = t
-            self.to_markers.publish(force_arrow(report, t))
-        self._publish_state(report, t)
+            self.to_wrench.publish(fill_wrench(self.wrench, verdict))
+        if self.to_markers.wanted and not (
+            0.0 <= verdict.t - self.last_marker_time <= MARKER_PERIOD
+        ):
+            self.last_marker_time = verdict.t
+            self.to_markers.publish(force_arrow(verdict))
 
-    def _publish_state(self, report: Report, t: float) -> None:
-        """At every change, while something touches, and else now and then as a sign of life."""
-        state = report.state
-        word = (state.level, state.joints, state.link, state.fault)
-        touched = state.level >= Level.CONTACT
-        self.gravest = max(self.gravest, state.level)
-        recent = 0.0 <= t - self.told < self.settings.heartbeat
-        if word == self.word and recent and not touched:
+    def _publish_state(self, verdict: Verdict) -> None:
+        """Publish at every change, at every sample of a contact, and else as a heartbeat."""
+        state = (verdict.level, verdict.joints, verdict.link, verdict.fault)
+        self.worst_level = max(self.worst_level, verdict.level)
+        recent = 0.0 <= verdict.t - self.last_publish_time < self.settings.heartbeat
+        if state == self.last_state and recent and not verdict.touched:
             return
-        if self.word is None or word[0] != self.word[0]:
-            self.to_flag.publish(Bool(data=touched))
-        self.word, self.told = word, t
-        told = {
-            "joints": " ".join(state.joints),
-            "link": state.link or "",
-            "force": f"{math.hypot(*report.wrench[:3]):.3f}",
-            "residual": " ".join(f"{x:.6g}" for x in report.r) if touched else "",
-            "reason": state.reason,
-            "fault": state.fault.value,
-            "gravest": self.gravest.name if self.gravest >= Level.CONTACT else "",
-            "stamp": f"{t:.9f}",
-        }
-        self.to_state.publish(
-            DiagnosticStatus(
-                level=LEVELS[state.level],
-                name=self.get_name(),
-                message=state.level.name,
-                values=[KeyValue(key=key, value=value) for key, value in told.items()],
-            )
-        )
+        if self.last_state is None or verdict.level != self.last_state[0]:
+            self.to_flag.publish(Bool(data=verdict.touched))
+        self.last_state, self.last_publish_time = state, verdict.t
+        message = collision_state(verdict, verdict.t, self.get_name(), self.worst_level)
+        self.to_state.publish(message)
 
     def _reset(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         self.monitor.reset("reset")
-        self.gravest = Level.CLEAR
+        self.worst_level = Level.CLEAR
         response.success, response.message = True, "the observer starts anew"
         return response
 
     def health(self) -> tuple[str, dict[str, Any]]:
-        """Why nothing is known, and how regularly samples come."""
-        state = self.monitor.state
-        unknown = f"UNKNOWN: {state.reason}" if state.level is Level.UNKNOWN else ""
-        return unknown or self.pace.overrun(), {"state": state.level.name, **self.pace.facts()}
+        """Return why the state is UNKNOWN, and loop statistics."""
+        verdict = self.monitor.verdict
+        unknown = f"UNKNOWN: {verdict.cause}" if verdict.level is Level.UNKNOWN else ""
+        facts = {"state": verdict.level.name, **self.statistics.facts()}
+        return unknown or self.statistics.overrun(), facts
 
 
 def main(args: list[str] | None = None) -> int:
-    """Run the node until a signal comes."""
+    """Run the node until a signal arrives; return the exit code."""
     return run(DynamicsNode, args=args)
 
 

@@ -1,4 +1,4 @@
-"""Pace: how regularly a node's work comes, how long it takes, how late its answers are."""
+"""LoopStatistics: rate, missed periods and latencies of a node's loop, for /diagnostics."""
 
 from __future__ import annotations
 
@@ -6,25 +6,24 @@ from collections import deque
 
 import numpy as np
 
-KEPT = 4096  # latest latencies, for their percentiles
-FEW = 0.02  # share of periods that may be missed
+LATENCIES = 4096  # latest ones, for their percentiles
+MISSED_SHARE = 0.02  # of the periods, above which a warning is due
 
 
-class Pace:
-    """Counts for /diagnostics; those over time since `facts` was last asked for."""
+class LoopStatistics:
+    """Counters; rate and percentiles cover the time since `facts` was last called."""
 
     def __init__(self, period: float) -> None:
-        self.period = period  # [s], wanted between samples
-        self.samples = 0  # ever
-        self.missed = 0  # periods without a sample, or cycles without a fresh command, ever
-        self.bad = 0  # messages in a row that gave no sample
-        self.latencies: deque[float] = deque(maxlen=KEPT)  # [s]
+        self.period = period  # [s], nominal
+        self.samples = 0  # in all
+        self.missed = 0  # periods without a sample, or cycles without a fresh command, in all
+        self.latencies: deque[float] = deque(maxlen=LATENCIES)  # [s]
         self._last: float | None = None
         self._first, self._count = 0.0, 0
         self._missed_before = 0
 
     def sample(self, t: float) -> None:
-        """A sample of the time t [s] has come."""
+        """Count a sample of the time t [s]."""
         if self._last is not None and t > self._last:
             self.missed += max(0, round((t - self._last) / self.period) - 1)
         if self._count == 0:
@@ -32,36 +31,26 @@ class Pace:
         self._last = t
         self.samples += 1
         self._count += 1
-        self.bad = 0
-
-    def dropped(self) -> int:
-        """A message came and was no good; how many in a row."""
-        self.bad += 1
-        return self.bad
 
     def stale(self) -> None:
-        """A cycle had to do without a fresh command."""
+        """Count a cycle without a fresh command."""
         self.missed += 1
 
     def latency(self, seconds: float) -> None:
-        """So long passed from what came in to what went out."""
+        """Record the time from an input to its output [s]."""
         self.latencies.append(seconds)
 
     def overrun(self) -> str:
-        """How many periods were missed since `facts` was asked for, if that is worth a warning."""
+        """Return a warning if too many periods were missed since `facts`, else an empty text."""
         missed = self.missed - self._missed_before
         due = self._count + missed
-        if missed <= FEW * due:
+        if missed <= MISSED_SHARE * due:
             return ""
-        return f"{missed} of {due} periods missed: too busy, or the rate is not {self.rate:g} Hz"
-
-    @property
-    def rate(self) -> float:
-        """[Hz], wanted."""
-        return 1.0 / self.period
+        rate = 1.0 / self.period
+        return f"{missed} of {due} periods missed: too busy, or the rate is not {rate:g} Hz"
 
     def facts(self) -> dict[str, str]:
-        """Rate, misses and latencies, and begin to count anew."""
+        """Return rate, misses and latencies as texts, and start counting anew."""
         span = self._last - self._first if self._last is not None else 0.0
         late = np.percentile(self.latencies, [50, 99, 100]) if self.latencies else np.zeros(3)
         found = {

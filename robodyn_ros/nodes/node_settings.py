@@ -1,4 +1,4 @@
-"""The parameters of the three nodes, documented where they are declared; no ROS is needed here."""
+"""The parameters of the nodes, documented where they are declared; no ROS is needed here."""
 
 from __future__ import annotations
 
@@ -9,27 +9,28 @@ from ..detection.monitor_settings import MonitorSettings
 from ..errors import ArgumentError
 from ..model.robot import RobotModel
 from ..model.robots import load_robot
+from ..sensing.settings import SensingSettings
 from ..settings import check, group, setting
 
 
 @dataclass(frozen=True)
 class RobotSettings:
-    """Which robot it is; with neither name nor file, the robot_description topic tells."""
+    """Which robot it is; with neither name nor file, the robot_description topic."""
 
     name: str = setting("", "a built-in arm, e.g. lwr_iii", fixed=True)
     urdf: str = setting("", "path of a URDF", fixed=True)
     root: str = setting("", "link to take as the fixed base; empty: the URDF's root", fixed=True)
-    tip: str = setting("", "link at which the arm ends; empty: all of it", fixed=True)
-    lock: tuple[str, ...] = setting((), "joints to hold at 0, as those of fingers", fixed=True)
+    tip: str = setting("", "last link of the arm; empty: all links", fixed=True)
+    lock: tuple[str, ...] = setting((), "joints fixed at 0, such as fingers", fixed=True)
     strict: bool = setting(
-        False, "refuse a robot that cannot be, instead of a warning only", fixed=True
+        False, "reject physically inconsistent inertias instead of a warning", fixed=True
     )
 
     def __post_init__(self) -> None:
         check(self)
 
     def load(self, description: str) -> RobotModel:
-        """The model by name, from the file or from this description."""
+        """Return the model by name, from the file or from this description."""
         source = self.name or self.urdf or description
         lock = list(self.lock) or None
         return load_robot(source, self.root or None, self.tip or None, lock, self.strict)
@@ -68,10 +69,10 @@ class SimulatorSettings:
     robot: RobotSettings = group(RobotSettings)
     rate: float = setting(500.0, "steps a second", "Hz", low=1.0, high=1e4, fixed=True)
     free_running: bool = setting(
-        False, "a step per command, as fast as they come, and be the source of /clock", fixed=True
+        False, "step at every command, as fast as they arrive, and publish /clock", fixed=True
     )
     command_timeout: float = setting(
-        0.02, "without a command for so long, the arm holds itself", "s", low=1e-3
+        0.02, "hold the arm after this much command silence", "s", low=1e-3
     )
     push_duration: float = setting(0.2, "how long a push by topic lasts", "s", low=1e-3)
     plant: PlantSettings = group(PlantSettings)
@@ -86,29 +87,24 @@ class ControllerSettings:
 
     robot: RobotSettings = group(RobotSettings)
     rate: float = setting(
-        500.0, "of joint states; for what counts as late", "Hz", low=1.0, high=1e4, fixed=True
-    )
-    stamps: str = setting(
-        "header",
-        "time of a sample: its stamp or its receipt",
-        choices=("header", "receipt"),
-        fixed=True,
+        500.0, "nominal rate of joint states", "Hz", low=1.0, high=1e4, fixed=True
     )
     react_to: str = setting(
-        "collision", "the detector's level to react to", choices=("contact", "collision")
+        "collision", "level of the detector to react to", choices=("contact", "collision")
     )
     detector_timeout: float = setting(
         0.02,
-        "once the detector has spoken: without a word of it for so long, a safe hold; 0: never",
+        "safe hold after this much detector silence; 0: never",
         "s",
         low=0.0,
     )
     lockstep: bool = setting(
         False,
-        "answer a joint state only after the detector's word about it: nothing is left to chance "
-        "then, but a heartbeat of 0 is needed there; for a free-running plant",
+        "answer a joint state only after the detector's verdict on it, for a free-running plant; "
+        "needs a heartbeat of 0 there",
         fixed=True,
     )
+    sensing: SensingSettings = group(SensingSettings)
     arm: ArmSettings = group(ArmSettings)
 
     def __post_init__(self) -> None:
@@ -122,20 +118,15 @@ class DynamicsSettings:
 
     robot: RobotSettings = group(RobotSettings)
     rate: float = setting(
-        500.0, "of joint states; for what counts as late", "Hz", low=1.0, high=1e4, fixed=True
+        500.0, "nominal rate of joint states", "Hz", low=1.0, high=1e4, fixed=True
     )
     effort: str = setting(
         "command", "where the torque comes from", choices=("command", "joint_states"), fixed=True
     )
-    stamps: str = setting(
-        "header",
-        "time of a sample: its stamp or its receipt",
-        choices=("header", "receipt"),
-        fixed=True,
-    )
     heartbeat: float = setting(
-        0.005, "the state is published at every change and at least so often", "s", low=0.0
+        0.005, "longest time between two messages of the collision state", "s", low=0.0
     )
+    sensing: SensingSettings = group(SensingSettings)
     monitor: MonitorSettings = group(MonitorSettings)
 
     def __post_init__(self) -> None:
@@ -162,8 +153,8 @@ class DemoSettings:
 
 
 def _check_sampled(name: str, unit: str, gain: tuple[float, ...], rate: float) -> None:
-    """Refuse what joint states of this rate [Hz] are too rare for: it would swing."""
-    fastest = max(gain, default=0.0)  # none at all is refused by whoever takes it
+    """Reject gains that are unstable at this rate of joint states [Hz]."""
+    fastest = max(gain, default=0.0)
     if fastest > rate:
         raise ArgumentError(
             f"{name} {fastest:g} {unit} times the period of joint states, {1.0 / rate:g} s, "

@@ -16,23 +16,29 @@ from ..settings import About, changed, leaves
 from .node_settings import ControllerSettings, DemoSettings, DynamicsSettings, SimulatorSettings
 
 TABLES = ("obstacles", "pushes")  # of simulator_node: their rows have names of the user's choice
-# Parameters of controller_node that are now those of demo_node
-MOVED = {"motion": "active", "demo_speed": "speed"}
 ROS_OWN = "qos_overrides."  # rclpy declares its other parameters itself
+
+
+# Parameters of an older release and what replaces them; given by the old name they are refused
+RENAMED = {
+    "stamps": "sensing.stamps",
+    "motion": "active of demo_node",
+    "demo_speed": "speed of demo_node",
+}
 
 
 class Parameters:
     """A node's parameter set, kept equal to its ROS parameters.
 
-    prepare: makes of a new set whatever the node needs, or raises: then the old set stays.
-    apply: takes what was prepared over, at once and as a whole.
+    prepare: checks a new set and returns what takes it over, or raises: then the old set stays.
     """
 
-    def __init__(self, node: Node, settings: Any) -> None:
-        self.prepare: Callable[[Any], Any] = lambda new: new
-        self.apply: Callable[[Any], None] = lambda prepared: None
-        self._waiting: tuple[Any, Any] | None = None
-        _refuse_moved(node, settings)
+    def __init__(
+        self, node: Node, settings: Any, prepare: Callable[[Any], Callable[[], None]]
+    ) -> None:
+        self._prepare = prepare
+        self._waiting: tuple[Any, Callable[[], None]] | None = None
+        _refuse_renamed(node)
         self.settings = declare(node, settings)
         elsewhere = (*(f"{table}." for table in TABLES), ROS_OWN)
         _warn_of_unknown(node, lambda name: not name.startswith(elsewhere), _known_to_any_node())
@@ -52,15 +58,23 @@ class Parameters:
                 if p.name in defaults
             }
             new = changed(self.settings, values)
-            self._waiting = new, self.prepare(new)
+            self._waiting = new, self._prepare(new)
         except RobodynError as error:
             return SetParametersResult(successful=False, reason=str(error))
         return SetParametersResult(successful=True)
 
     def _take_over(self, parameters: Sequence[Parameter]) -> None:
         if self._waiting is not None:
-            (self.settings, prepared), self._waiting = self._waiting, None
-            self.apply(prepared)
+            (self.settings, take_over), self._waiting = self._waiting, None
+            take_over()
+
+
+def _refuse_renamed(node: Node) -> None:
+    """Reject parameters by their old names; the error has the new ones."""
+    old = sorted(RENAMED.keys() & set(_given(node)))
+    if old:
+        names = ", ".join(f"{name} is now {RENAMED[name]}" for name in old)
+        raise ArgumentError(f"parameters have new names: {names}")
 
 
 def declare(node: Node, settings: Any, prefix: str = "") -> Any:
@@ -96,7 +110,7 @@ def _known_to_any_node() -> set[str]:
 def _warn_of_unknown(
     node: Node, judged: Callable[[str], bool], known: Collection[str] = ()
 ) -> None:
-    """Log which of the given parameters nobody declares, and which one may have been meant."""
+    """Log which of the given parameters are not declared, and the closest declared name."""
     declared = list(getattr(node, "_parameters", {}))
     for name in sorted(filter(judged, _given(node))):
         if node.has_parameter(name) or name in known:
@@ -104,16 +118,6 @@ def _warn_of_unknown(
         near = difflib.get_close_matches(name, declared, n=1)
         meant = f"; is {near[0]} meant?" if near else ""
         node.get_logger().warning(f"parameter {name} is not known and does nothing{meant}")
-
-
-def _refuse_moved(node: Node, settings: Any) -> None:
-    """Reject parameters of an older release whose effect another node has now."""
-    if isinstance(settings, ControllerSettings):
-        for name in sorted(MOVED.keys() & set(_given(node))):
-            raise ArgumentError(
-                f"controller_node has no parameter {name} any more: demo_node moves the arm, "
-                f"set {MOVED[name]} there"
-            )
 
 
 def _given(node: Node, table: str = "") -> list[str]:

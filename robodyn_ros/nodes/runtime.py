@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 import rclpy
-from builtin_interfaces.msg import Duration, Time
 from rclpy.clock import Clock, ClockType
 from rclpy.exceptions import ParameterException
 from rclpy.executors import Executor, SingleThreadedExecutor
@@ -27,10 +26,9 @@ from rclpy.signals import SignalHandlerOptions
 from rclpy.task import Future
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
-from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from ..errors import RobodynError
-from ..trajectory.trajectory_msg import TrajectoryPoint
+from .codec import set_stamp
 
 LOOK = 0.05  # [s], how often the spin looks whether it should end
 GRACE = 1.0  # [s], for nodes to come to rest after a signal
@@ -189,33 +187,6 @@ def shut_down(executor: Executor, nodes: Sequence[Node]) -> None:
         node.destroy_node()
     executor.shutdown()
     rclpy.try_shutdown()
-
-
-def seconds(stamp: Time) -> float:
-    """[s], a message's stamp."""
-    return stamp.sec + 1e-9 * stamp.nanosec
-
-
-def set_stamp(stamp: Time, t: float) -> None:
-    """Write a time [s] into a message's stamp."""
-    nanoseconds = round(t * 1e9)
-    stamp.sec, stamp.nanosec = divmod(nanoseconds, 1_000_000_000)
-
-
-def trajectory_message(names: Sequence[str], points: Sequence[TrajectoryPoint]) -> JointTrajectory:
-    """Return a trajectory of these joints as a message."""
-    message = JointTrajectory(joint_names=list(names))
-    for point in points:
-        sec, nanosec = divmod(round(point.time_from_start * 1e9), 1_000_000_000)
-        message.points.append(
-            JointTrajectoryPoint(
-                positions=list(point.positions),
-                velocities=list(point.velocities),
-                accelerations=list(point.accelerations),
-                time_from_start=Duration(sec=sec, nanosec=nanosec),
-            )
-        )
-    return message
 
 
 def shared_numbers(message: Any, field: str, n: int) -> np.ndarray:

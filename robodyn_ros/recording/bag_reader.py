@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import ArgumentError, RobodynError
-from .joint_states import JointSeries, NoSuchJointsError, joint_series
+from .joint_states import JointStates
 
 Progress = Callable[[float, str], None]  # share done (0 to 1), and what is being done
 
@@ -92,18 +92,10 @@ class Bag:
         for connection, received, raw in self.messages(topic):
             yield received, self.reader.deserialize(raw, connection.msgtype)
 
-    def joint_series(
-        self, topic: str, joints: Sequence[str], progress: Progress = quiet
-    ) -> JointSeries:
-        """Return the samples of these joints from a topic of JointStates."""
+    def joint_states(self, topic: str, progress: Progress = quiet) -> JointStates:
+        """Return the messages of a topic of JointStates."""
         found = ((received, raw) for _, received, raw in self.messages(topic, progress))
-        try:
-            return joint_series(found, joints, self.is_ros2)
-        except NoSuchJointsError as names:
-            raise ArgumentError(
-                f"no message on {topic} in '{self.path}' names all of {', '.join(joints)}; the "
-                f"joints found are: {names}"
-            ) from None
+        return JointStates(found, self.is_ros2)
 
     def number_rows(self, topic: str, n: int) -> tuple[npt.NDArray[np.int64], Any]:
         """Return times [ns] (T,) and values (T, n) of a topic of Float64MultiArrays."""

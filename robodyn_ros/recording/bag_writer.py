@@ -89,6 +89,12 @@ class BagWriter:
         """Return a message of this type as bytes."""
         return bytes(self.types.serialize_cdr(self.make(kind, **fields), kind))
 
+    def header(self, t: float) -> Any:
+        """Return a header with the stamp t [s]."""
+        sec, nanosec = divmod(round(t * 1e9), 1_000_000_000)
+        stamp = self.make("builtin_interfaces/msg/Time", sec=sec, nanosec=nanosec)
+        return self.make("std_msgs/msg/Header", stamp=stamp, frame_id="")
+
     def joint_state(
         self,
         names: Sequence[str],
@@ -97,10 +103,9 @@ class BagWriter:
         effort: npt.NDArray[np.float64],
     ) -> bytes:
         """Return a JointState with stamp 0 as bytes."""
-        stamp = self.make("builtin_interfaces/msg/Time", sec=0, nanosec=0)
         return self.serialize(
             "sensor_msgs/msg/JointState",
-            header=self.make("std_msgs/msg/Header", stamp=stamp, frame_id=""),
+            header=self.header(0.0),
             name=list(names),
             position=position,
             velocity=velocity,

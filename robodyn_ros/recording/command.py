@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ..detection.detector import Level
 from ..detection.monitor_settings import MonitorSettings
 from ..errors import ArgumentError
 from ..model.robot import RobotModel
@@ -16,9 +17,9 @@ from ..model.robots import load_robot
 from ..resources import share_path
 from . import node_yaml
 from .bag_reader import Bag, Progress, is_bag, open_bag, quiet
-from .events import TOGETHER, Event, events, true_spans
+from .events import SAME_CONTACT, events, true_spans
 from .node_yaml import NodeParameters
-from .offline import Watched, watch
+from .offline import Detection, Event, detect
 from .report import report, yaml_at
 from .results import write_bag, write_table
 from .run import Run, Sources, Span, read_run, read_table
@@ -46,7 +47,7 @@ class Analysis:
     """A recorded run and the detector's output for it."""
 
     run: Run
-    watched: Watched
+    found: Detection  # on the run's usable samples, by its times
     parameters: NodeParameters
     spans: list[Span] | None  # true contacts [s], if they are known
     truth: str  # where they are known from, in words
@@ -56,7 +57,7 @@ class Analysis:
     @property
     def events(self) -> list[Event]:
         """Contacts, detected or missed, and false alarms, in order of time."""
-        return events(self.run, self.watched, self.spans, self.early)
+        return events(self.found, self.spans, self.early)
 
 
 @contextmanager
@@ -67,7 +68,7 @@ def analysed(options: AnalysisOptions, progress: Progress = quiet) -> Iterator[A
         raise ArgumentError(f"there is no file or folder '{path}'")
     if not is_bag(path):
         model, parameters = _model_and_parameters(options, {}, "")
-        run = read_table(path, model, options.columns, options.gains)
+        run = read_table(path, model, options.columns, options.gains, parameters.sensing)
         yield _analysis(options, run, model, parameters, None)
         return
     with open_bag(path) as bag:
@@ -75,7 +76,15 @@ def analysed(options: AnalysisOptions, progress: Progress = quiet) -> Iterator[A
         sources = options.sources
         if sources.effort == "auto" and parameters.effort:
             sources = replace(sources, effort=parameters.effort)
-        run = read_run(bag, model, sources, options.gains, progress)
+        run = read_run(
+            bag,
+            model,
+            sources,
+            options.gains,
+            progress,
+            sensing=parameters.sensing,
+            rate=parameters.rate,
+        )
         yield _analysis(options, run, model, parameters, bag)
 
 
@@ -84,9 +93,9 @@ def save_residual(analysis: Analysis, out: Path | None, progress: Progress = qui
     source = analysis.bag.path if analysis.bag else Path(analysis.run.name)
     path = out or source.with_name(f"{source.stem}_residual")
     if path.suffix == ".csv":
-        write_table(path, analysis.run, analysis.watched)
+        write_table(path, analysis.run, analysis.found)
     else:
-        write_bag(path, analysis.run, analysis.watched, analysis.bag, progress)
+        write_bag(path, analysis.run, analysis.found, analysis.bag, progress)
     return path
 
 
@@ -95,7 +104,7 @@ def save_report(analysis: Analysis, out: Path, progress: Progress = quiet) -> Tu
     tuning = _tuning(analysis, progress)
     page = report(
         analysis.run,
-        analysis.watched,
+        analysis.found,
         tuning,
         analysis.events,
         analysis.parameters,
@@ -115,7 +124,7 @@ def tuned_yaml(analysis: Analysis, rate: float, progress: Progress = quiet) -> s
 
 
 def _tuning(analysis: Analysis, progress: Progress) -> Tuning:
-    return tune(analysis.run, analysis.watched, analysis.spans or (), analysis.early, progress)
+    return tune(analysis.run, analysis.found, analysis.spans or (), analysis.early, progress)
 
 
 def parse_contacts(items: Sequence[str]) -> tuple[Span, ...] | None:
@@ -140,14 +149,16 @@ def _analysis(
     parameters: NodeParameters,
     bag: Bag | None,
 ) -> Analysis:
-    watched = watch(model, run.t, run.q, run.qd, run.tau, parameters.monitor, run.bad_before)
+    commanded = run.effort == "command"
+    found = detect(model, run.samples, parameters.monitor, parameters.sensing, commanded=commanded)
+    found = found.only(run.usable).since(run.start)
     parameters = replace(parameters, effort="" if run.effort == "columns" else run.effort)
     spans, truth = true_spans(run), f"the topic {options.sources.truth}"
     if options.contacts is not None:
         spans, truth = list(options.contacts), "--contact"
-    early = 0.0 if options.contacts is None else TOGETHER
+    early = 0.0 if options.contacts is None else SAME_CONTACT
     truth = truth if spans is not None else ""
-    return Analysis(run, watched, parameters, spans, truth, early, bag)
+    return Analysis(run, found, parameters, spans, truth, early, bag)
 
 
 def _description(bag: Bag) -> str:
@@ -184,7 +195,7 @@ def _model_and_parameters(
     monitor = given.monitor
     if options.gain is not None:
         monitor = replace(monitor, gain=(options.gain,))
-    return model, NodeParameters(robot, given.effort, _checked_size(model, monitor))
+    return model, replace(given, robot=robot, monitor=_checked_size(model, monitor))
 
 
 def _default_parameters(model: RobotModel) -> NodeParameters:
@@ -215,19 +226,19 @@ def summary(analysis: Analysis) -> dict[str, object]:
         return value if np.isfinite(value) else None
 
     return {
-        "robot": analysis.watched.model.name,
-        "joints": list(analysis.watched.model.joint_names),
+        "robot": analysis.found.model.name,
+        "joints": list(analysis.found.model.joint_names),
         "duration": analysis.run.duration,
         "samples": int(analysis.run.t.size),
         "rate": analysis.run.rate,
         "effort": analysis.run.effort,
         "contacts_known": analysis.spans is not None,
-        "largest_residual": np.abs(analysis.watched.r).max(axis=0).tolist(),
+        "largest_residual": np.abs(analysis.found.r).max(axis=0).tolist(),
         "events": [
             {
-                "t": event.t,
+                "t": event.start,
                 "end": event.end,
-                "told": event.level,
+                "told": event.level.name if event.level >= Level.CONTACT else "",
                 "true": event.true,
                 "joints": list(event.joints),
                 "link": event.link,

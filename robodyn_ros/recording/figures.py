@@ -12,7 +12,7 @@ from ..detection.monitor_settings import MonitorSettings, ThresholdSettings
 from ..errors import ArgumentError
 from ..html_page import BLUE, GREEN, GREY, LAYOUT, ORANGE, RED, add_line, subplots
 from ..model.robot import RobotModel
-from .events import Event
+from .offline import Event
 from .run import Array, Run
 from .tuning import MARGIN, SCALES, Tuning
 
@@ -54,7 +54,12 @@ def residual_figure(
     for event in events:
         colour = RED if event.true is False else GREY
         figure.add_vrect(
-            x0=event.t, x1=event.end, fillcolor=colour, opacity=0.18, line_width=0, layer="below"
+            x0=event.start,
+            x1=event.end,
+            fillcolor=colour,
+            opacity=0.18,
+            line_width=0,
+            layer="below",
         )
     figure.update_layout(height=150 * model.n + 80, **LAYOUT)
     figure.update_xaxes(title_text="time [s]", row=model.n, col=1)

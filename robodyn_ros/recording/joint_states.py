@@ -10,28 +10,24 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import ArgumentError
+from ..model.robot import RobotModel
+from ..sensing.joint_states import LONGEST_NAME
+from ..sensing.sampler import Sampler, Samples, sample_rows
+from ..sensing.settings import SensingSettings
 
 Array = npt.NDArray[np.float64]
 
 STAMP, BODY = 4, 12  # bytes where the stamp begins and ends
 FIELDS = ("position", "velocity", "effort")
 TYPE = "sensor_msgs/msg/JointState"
-
-
-@dataclass(frozen=True, eq=False)
-class JointSeries:
-    """What one topic said about some joints, in the order of the bag."""
-
-    t: Array  # (T,) [s], the messages' stamps
-    received: npt.NDArray[np.int64]  # (T,) [ns], when they were recorded
-    position: Array  # (T, n), nan where a message had none; the same for the others
-    velocity: Array
-    effort: Array
 
 
 @dataclass(frozen=True)
@@ -45,34 +41,128 @@ class _Layout:
     fixed: tuple[tuple[slice, bytes], ...]  # what all messages of this shape have in common
 
     def fits(self, raw: bytes) -> bool:
+        """Whether a message has this layout."""
         return len(raw) == self.size and all(raw[where] == same for where, same in self.fixed)
 
+    def is_regular(self, joints: Sequence[str]) -> bool:
+        """Whether messages name every joint once and give its position, and no count is odd."""
+        count = len(self.names)
+        position, velocity, effort = self.counts
+        return (
+            set(joints) <= set(self.names)
+            and len(set(self.names)) == count
+            and all(0 < len(name) <= LONGEST_NAME for name in self.names)
+            and position == count
+            and velocity in (0, count)
+            and effort in (0, count)
+        )
 
-class NoSuchJointsError(Exception):
-    """No message names all of the joints; its text says which names came."""
+
+class _Block(NamedTuple):
+    """Consecutive messages of one layout."""
+
+    layout: _Layout
+    received: list[int]  # [ns]
+    raws: list[bytes]
+
+    @property
+    def table(self) -> npt.NDArray[np.uint8]:
+        """The messages, one per row."""
+        return np.frombuffer(b"".join(self.raws), np.uint8).reshape(-1, self.layout.size)
+
+    def stamps(self) -> Array:
+        """Return the stamps (T,) [s]."""
+        seconds, nanoseconds = self.table[:, STAMP:BODY].copy().view("<u4").T
+        return np.asarray(seconds + 1e-9 * nanoseconds, dtype=np.float64)
+
+    def numbers(self, field: str) -> Array:
+        """Return a field of all messages, (T, numbers in it)."""
+        k = FIELDS.index(field)
+        begin, count = self.layout.begins[k], self.layout.counts[k]
+        cells = self.table[:, begin : begin + 8 * count]
+        numbers = np.frombuffer(cells.tobytes(), "<f8").astype(np.float64)
+        return numbers.reshape(len(self.raws), count)
+
+    def columns(self, field: str, joints: Sequence[str]) -> Array:
+        """Return a field of these joints (T, n), NaN where the messages do not have it."""
+        values = self.numbers(field)
+        if values.shape[1] != len(self.layout.names):
+            return np.full((len(self.raws), len(joints)), np.nan)
+        return values[:, [self.layout.names.index(name) for name in joints]]
 
 
-def joint_series(
-    messages: Iterable[tuple[int, bytes]], joints: Sequence[str], aligned: bool
-) -> JointSeries:
-    """The series of these joints, matched by name, from (time [ns], serialized message) pairs.
+class JointStates:
+    """The messages of one topic, in the order of the bag.
 
-    aligned: ROS 2. Messages that lack one of the joints are left out.
+    messages: time of recording [ns] and serialized message. aligned: ROS 2.
     """
-    blocks: list[tuple[_Layout, list[int], list[bytes]]] = []
-    seen: set[str] = set()
-    layout: _Layout | None = None
-    for received, raw in messages:
-        if layout is None or not layout.fits(raw):
-            layout = _layout(raw, aligned)
-            seen.update(layout.names)
-            blocks.append((layout, [], []))
-        blocks[-1][1].append(received)
-        blocks[-1][2].append(raw)
-    parts = [_columns(*block, joints) for block in blocks if set(joints) <= set(block[0].names)]
-    if not parts:
-        raise NoSuchJointsError(", ".join(sorted(seen)) or "none")
-    return JointSeries(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+    def __init__(self, messages: Iterable[tuple[int, bytes]], aligned: bool) -> None:
+        self._blocks: list[_Block] = []
+        for received, raw in messages:
+            if not self._blocks or not self._blocks[-1].layout.fits(raw):
+                self._blocks.append(_Block(_layout(raw, aligned), [], []))
+            self._blocks[-1].received.append(received)
+            self._blocks[-1].raws.append(raw)
+
+    @property
+    def found(self) -> set[str]:
+        """Names of all joints in the messages."""
+        return {name for block in self._blocks for name in block.layout.names}
+
+    @cached_property
+    def received(self) -> npt.NDArray[np.int64]:
+        """Times of recording (T,) [ns]."""
+        return np.array([t for block in self._blocks for t in block.received], np.int64)
+
+    @cached_property
+    def stamps(self) -> Array:
+        """Stamps (T,) [s]."""
+        return np.concatenate([np.zeros(0), *(block.stamps() for block in self._blocks)])
+
+    def columns(self, joints: Sequence[str], field: str) -> tuple[Array, Array]:
+        """Return times (T,) [s] and a field (T, n) of the messages that have it for all joints."""
+        whole = [block for block in self._blocks if set(joints) <= set(block.layout.names)]
+        t = np.concatenate([np.zeros(0), *(block.stamps() for block in whole)])
+        values = np.concatenate(
+            [np.zeros((0, len(joints))), *(block.columns(field, joints) for block in whole)]
+        )
+        kept = np.isfinite(values).all(axis=1)
+        return t[kept], values[kept]
+
+    def samples(
+        self, model: RobotModel, sensing: SensingSettings, now: Array, period: float, gains: Array
+    ) -> tuple[Samples, npt.NDArray[np.int64]]:
+        """Return the samples of the messages, and when those were recorded [ns].
+
+        now: the clock at receipt of each message (T,) [s]; period: nominal [s]; gains (n,):
+        factors of the efforts. Messages of one layout that name every joint once are judged by one
+        compiled pass, all others one by one.
+        """
+        if len(self._blocks) == 1 and self._blocks[0].layout.is_regular(model.joint_names):
+            (block,) = self._blocks
+            q, qd, tau = (block.columns(field, model.joint_names) for field in FIELDS)
+            samples = sample_rows(
+                model, self.stamps, q, qd, tau * gains, sensing, received=now, period=period
+            )
+            return samples, self.received
+        sampler = Sampler(model, sensing, period)
+        found = [sampler.message(m, t) for m, t in zip(self._messages(), now, strict=True)]
+        kept = [k for k, sample in enumerate(found) if sample is not None]
+        whole = [s if s.tau is None else s._replace(tau=s.tau * gains) for s in found if s]
+        return Samples.of(model, whole), self.received[kept]
+
+    def _messages(self) -> Iterator[Any]:
+        """Yield the messages as objects with the fields of sensor_msgs/JointState."""
+        for block in self._blocks:
+            names, stamps = list(block.layout.names), block.table[:, STAMP:BODY].copy()
+            times = stamps.view("<u4").tolist()
+            fields = zip(*(block.numbers(field) for field in FIELDS), strict=True)
+            for (sec, nanosec), values in zip(times, fields, strict=True):
+                stamp = SimpleNamespace(sec=sec, nanosec=nanosec)
+                header = SimpleNamespace(stamp=stamp)
+                arrays = dict(zip(FIELDS, values, strict=True))
+                yield SimpleNamespace(name=names, header=header, **arrays)
 
 
 def serialized(template: bytes, t_ns: npt.NDArray[np.int64], *fields: Array) -> Iterator[bytes]:
@@ -88,23 +178,6 @@ def serialized(template: bytes, t_ns: npt.NDArray[np.int64], *fields: Array) -> 
         cells = np.ascontiguousarray(numbers, "<f8").view(np.uint8)
         rows[:, begin : begin + cells.shape[1]] = cells
     return (row.tobytes() for row in rows)
-
-
-def _columns(
-    layout: _Layout, received: list[int], raws: list[bytes], joints: Sequence[str]
-) -> tuple[Array, npt.NDArray[np.int64], Array, Array, Array]:
-    table = np.frombuffer(b"".join(raws), np.uint8).reshape(len(raws), layout.size)
-    seconds, nanoseconds = table[:, STAMP:BODY].copy().view("<u4").T
-    order = [layout.names.index(name) for name in joints]
-
-    def numbers(begin: int, count: int) -> Array:
-        if count != len(layout.names):
-            return np.full((len(raws), len(order)), np.nan)
-        cells = table[:, begin : begin + 8 * count]
-        return np.asarray(cells.copy().view("<f8")[:, order], dtype=np.float64)
-
-    fields = [numbers(*where) for where in zip(layout.begins, layout.counts, strict=True)]
-    return seconds + 1e-9 * nanoseconds, np.array(received, np.int64), *fields
 
 
 def _layout(raw: bytes, aligned: bool) -> _Layout:

@@ -1,4 +1,4 @@
-"""Parameters of dynamics_node: YAML for it, and what a bag or a file says about them."""
+"""Parameters of dynamics_node: from a bag or a file, and as YAML."""
 
 from __future__ import annotations
 
@@ -10,40 +10,51 @@ from typing import Any
 
 from ..detection.monitor_settings import MonitorSettings
 from ..errors import ArgumentError
+from ..sensing.settings import SensingSettings
 from ..settings import changed, leaves
 
 NODE = "dynamics_node"
-KEY = f"robodyn_ros.{NODE}"  # under which a bag keeps them
-DESCRIPTION = "robodyn_ros.robot_description"  # and the URDF they name
+KEY = f"robodyn_ros.{NODE}"  # metadata of a bag: the node's parameters
+DESCRIPTION = "robodyn_ros.robot_description"  # metadata of a bag: the URDF
 
 
 @dataclass(frozen=True)
 class NodeParameters:
-    """What a dynamics_node ran with, or shall run with."""
+    """Parameters of a dynamics_node."""
 
     robot: Mapping[str, Any]  # name, urdf, root, tip, lock
     effort: str
     monitor: MonitorSettings
+    sensing: SensingSettings = SensingSettings()
+    rate: float | None = None  # [Hz], nominal, of the joint states
 
 
 def from_flat(values: Mapping[str, Any]) -> NodeParameters:
-    """From parameters by their dotted names, as the node tells them; unknown ones are ignored."""
-    own = {name: value for name, value, _ in leaves(MonitorSettings())}
-    given = {
-        name.removeprefix("monitor."): _like(own[name.removeprefix("monitor.")], value)
-        for name, value in values.items()
-        if name.removeprefix("monitor.") in own and name.startswith("monitor.")
-    }
-    robot = {
-        name.removeprefix("robot."): value
-        for name, value in values.items()
-        if name.startswith("robot.")
-    }
-    return NodeParameters(robot, str(values.get("effort", "")), changed(MonitorSettings(), given))
+    """Return the parameters by their dotted names, as the node lists them; others are ignored."""
+    rate = values.get("rate")
+    return NodeParameters(
+        robot=_below("robot.", values),
+        effort=str(values.get("effort", "")),
+        monitor=_settings(MonitorSettings(), _below("monitor.", values)),
+        sensing=_settings(SensingSettings(), _below("sensing.", values)),
+        rate=float(rate) if isinstance(rate, (int, float)) and rate > 0.0 else None,
+    )
+
+
+def _below(prefix: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    start = len(prefix)
+    return {name[start:]: value for name, value in values.items() if name.startswith(prefix)}
+
+
+def _settings(defaults: Any, values: Mapping[str, Any]) -> Any:
+    """Return the set with these values; names that it does not have are ignored."""
+    own = {name: value for name, value, _ in leaves(defaults)}
+    given = {name: _like(own[name], value) for name, value in values.items() if name in own}
+    return changed(defaults, given)
 
 
 def from_bag(custom: Mapping[str, str]) -> NodeParameters | None:
-    """What a bag says its node ran with, if it does."""
+    """Return the parameters of the node that a bag was recorded with, or None."""
     try:
         values = json.loads(custom[KEY])
         return from_flat(values) if isinstance(values, dict) else None
@@ -52,7 +63,7 @@ def from_bag(custom: Mapping[str, str]) -> NodeParameters | None:
 
 
 def from_file(path: Path) -> NodeParameters:
-    """From a parameter file of the node, as in config/."""
+    """Return the parameters in a file of the node, as in config/."""
     try:
         from ruamel.yaml import YAML
         from ruamel.yaml.error import YAMLError
@@ -75,7 +86,7 @@ def from_file(path: Path) -> NodeParameters:
 
 
 def text(parameters: NodeParameters, remarks: Iterable[str] = ()) -> str:
-    """The YAML that makes a node run with these."""
+    """Return the YAML that makes a node run with these parameters."""
     lines = [f"# {remark}" for remark in remarks]
     lines += [f"/**/{NODE}:", "  ros__parameters:"]
     robot = {k: v for k, v in parameters.robot.items() if v and v != [""]}
@@ -83,6 +94,10 @@ def text(parameters: NodeParameters, remarks: Iterable[str] = ()) -> str:
         lines += ["    robot:", *(f"      {k}: {_value(v)}" for k, v in robot.items())]
     if parameters.effort in ("command", "joint_states"):
         lines.append(f"    effort: {parameters.effort}")
+    usual = {name: value for name, value, _ in leaves(SensingSettings())}
+    other = [(n, v) for n, v, _ in leaves(parameters.sensing) if v != usual[n]]
+    if other:
+        lines += ["    sensing:", *(f"      {name}: {_value(value)}" for name, value in other)]
     lines.append("    monitor:")
     group = ""
     for name, value, about in leaves(parameters.monitor):
@@ -98,7 +113,7 @@ def text(parameters: NodeParameters, remarks: Iterable[str] = ()) -> str:
 
 
 def _value(value: Any) -> str:
-    """JSON is YAML; numbers keep their point, or ROS takes them for whole ones."""
+    """Return a value as JSON, which is YAML; floats keep their point, as ROS needs it."""
     if isinstance(value, (tuple, list)):
         return "[" + ", ".join(_value(item) for item in value) + "]"
     if isinstance(value, float):
@@ -107,7 +122,7 @@ def _value(value: Any) -> str:
 
 
 def _like(default: Any, value: Any) -> Any:
-    """A value as the parameter set has it."""
+    """Return a value with the types of the default."""
     if isinstance(default, tuple):
         items = value if isinstance(value, (list, tuple)) else [value]
         return tuple(_like(default[0] if default else "", item) for item in items if item != "")

@@ -1,179 +1,247 @@
-"""Residual and flags over a whole recording: what ContactMonitor says sample by sample, at once.
+"""`detect`: the live pipeline over a whole recording.
 
-The momentum terms come from one batched sweep, and one compiled pass runs the detector. Gaps,
-steps back in time and leaps of a joint start the observer anew, as they do in the node.
+The samples come from `sensing`, the verdicts from the compiled step of `ContactMonitor`: what the
+node says about a recording is what this says about it, sample by sample. Link and wrench are
+computed when they are asked for, by the monitor's own rule.
 """
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-from ..detection.detector import (
-    COLLISION_ON,
-    CONTACT_ON,
-    DT,
-    ON,
-    PER_ACCELERATION,
-    ROWS,
-    Level,
-    _follow,
+from ..detection.detector import Level
+from ..detection.effort_scale import scale_text
+from ..detection.fault import EFFORT_SCALE, SENSOR_FREEZE, Fault
+from ..detection.monitor import (
+    CONTACT,
+    GAP,
+    OVERFLOW,
+    SCALED,
+    STUCK,
+    UNSTUCK,
+    Rows,
+    locate,
+    monitor_rows,
+    why_restarted,
 )
-from ..detection.monitor import ContactMonitor
 from ..detection.monitor_settings import MonitorSettings
-from ..detection.observer import residual
-from ..dynamics.compile import U1, U2, kernel
-from ..model.packed_model import U
+from ..detection.verdict import Verdict
+from ..errors import ArgumentError
 from ..model.robot import RobotModel
-from ..sensing.gap_compensation import fill_all, without_doubt
-from ..settings import one_or_each
+from ..sensing.log import Log
+from ..sensing.sample import Status
+from ..sensing.sampler import Samples, sample_rows
+from ..sensing.settings import SensingSettings
 
 Array = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.int64]
+Codes = npt.NDArray[np.int64]
 
-LEAP = 0.1  # [rad or m] beyond what its speed allows: no joint jumps so far between samples
-UNKNOWN, CLEAR, CONTACT, COLLISION = (int(level) for level in Level)
+LOCATED_SAMPLES = 25  # of an event, from which its link and force are estimated
 
 
-@kernel(
-    "int64(float64[:, ::1], float64[::1], float64[::1], float64, int64[::1], float64[::1],"
-    " float64[:, ::1], float64[:, ::1], float64[::1], int64[::1], int64[::1])"
-)
-def _watch(own, common, gain, settling, begins, t, r, qd, qdd, level, joints):
-    """The detector over all samples: level, and a bit for each joint above a threshold.
+@dataclass(frozen=True)
+class Event:
+    """A contiguous contact: its samples are CONTACT or above."""
 
-    begins: 0 to go on, 1 where the data before was bad, 2 where the observer starts anew.
-    """
-    n = U(own.shape[1])
-    settled = 0.0
-    for k in range(U(t.size)):
-        if k == 0 or begins[k] != 0:
-            settled = 0.0
-            for row in range(U2 * ROWS):
-                if row % ROWS > PER_ACCELERATION:  # what is remembered, not what was set
-                    for j in range(n):
-                        own[row, j] = 0.0
-        if k == 0 or begins[k] == 2:
-            for j in range(n):
-                qdd[j] = 0.0
-            level[k] = UNKNOWN
-            joints[k] = 0
-            continue
-        dt = t[k] - t[k - U1]
-        common[DT] = dt
-        for j in range(n):
-            blend = -math.expm1(-gain[j] * dt)
-            qdd[j] += blend * ((qd[k, j] - qd[k - U1, j]) / dt - qdd[j])
-        found = _follow(own, common, r[k], qd[k], qdd)
-        settled += dt
-        joints[k] = 0
-        if found < 0 or settled <= settling:
-            level[k] = UNKNOWN
-            continue
-        level[k] = CLEAR
-        if found & CONTACT_ON:
-            level[k] = CONTACT
-        if found & COLLISION_ON:
-            level[k] = COLLISION
-        if level[k] != CLEAR:
-            for j in range(n):
-                if own[ON, j] != 0.0 or own[ROWS + ON, j] != 0.0:
-                    joints[k] |= 1 << j
-    return 0
+    start: float  # [s]
+    end: float  # [s]
+    level: Level  # the highest; CLEAR: a known contact that was missed
+    link: str  # touched link; empty: cannot be told
+    joints: tuple[str, ...]  # above a threshold
+    force: float  # [N], median; NaN if none
+    fault: Fault | None = None
+    true: bool | None = None  # whether there was a contact; None: unknown
+    delay: float = np.nan  # [s], from the contact to the first sample of the event
 
 
 @dataclass(frozen=True, eq=False)
-class Watched:
-    """What the detector would have said about each sample."""
+class Detection:
+    """The monitor's verdicts on all samples of a recording."""
 
     model: RobotModel
     settings: MonitorSettings
-    t: Array  # (T,) [s]
-    r: Array  # (T, n) [N m or N]
-    felt: Array  # (T, n) [N m or N], what is left of it without what lost samples may have made
-    level: Flags  # (T,), as in `Level`
-    joints: Flags  # (T,), bit k: joint k is above a threshold
+    samples: Samples
+    rows: Rows
+
+    @property
+    def t(self) -> Array:
+        """Times (T,) [s]."""
+        return self.samples.t
+
+    @property
+    def r(self) -> Array:
+        """Residual (T, n) [N m or N]."""
+        return self.rows.r
+
+    @property
+    def certain(self) -> Array:
+        """Residual (T, n) [N m or N] without what lost samples may have caused."""
+        return self.rows.certain
+
+    @property
+    def status(self) -> Codes:
+        """Status of each sample (T,), as in `rd.Status`."""
+        return self.samples.status
 
     @cached_property
-    def changes(self) -> Flags:
-        """Samples at which level or joints differ from the one before; the first is one."""
-        both = (np.diff(self.level) != 0) | (np.diff(self.joints) != 0)
-        return np.concatenate([[0], np.flatnonzero(both) + 1]).astype(np.int64)
+    def level(self) -> Codes:
+        """Level of each sample (T,), as in `rd.Level`."""
+        return self.rows.level
 
-    def names(self, k: int) -> tuple[str, ...]:
-        """The joints above a threshold at sample k."""
-        bits = int(self.joints[k])
-        return tuple(name for j, name in enumerate(self.model.joint_names) if bits >> j & 1)
+    @cached_property
+    def link(self) -> npt.NDArray[np.str_]:
+        """Touched link of each sample (T,): its name, or '' if there is none."""
+        names = [""] * self.t.size
+        for k, (link, *_) in self._located.items():
+            names[k] = link
+        return np.array(names, dtype=np.str_)
 
+    @cached_property
+    def wrench(self) -> Array:
+        """External force [N] and torque [N m] (T, 6), in the axes of the touched or last link."""
+        found = np.zeros((self.t.size, 6))
+        for k, (*_, wrench) in self._located.items():
+            found[k] = wrench
+        return found
 
-def begins_of(model: RobotModel, t: Array, q: Array, bad_before: Flags, longest: float) -> Flags:
-    """(T,): 2 where samples have nothing to do with those before, 1 behind bad data, else 0."""
-    dt = np.diff(t)
-    speed = np.where(np.isfinite(model.qd_max), model.qd_max, 10.0)
-    step = np.abs(np.diff(q, axis=0))
-    anew = (dt <= 0.0) | (dt > longest)
-    for k in np.flatnonzero(step.max(axis=1, initial=0.0) > LEAP):
-        anew[k] |= (step[k] > LEAP + 2.0 * speed * abs(dt[k])).any()
-    begins = np.concatenate([[2], np.where(anew, 2, 0)])
-    return np.maximum(begins, bad_before).astype(np.int64)
+    @cached_property
+    def events(self) -> list[Event]:
+        """Contacts in order of time: contiguous CONTACT or above is one event."""
+        touched = np.concatenate([[False], self.level >= CONTACT, [False]])
+        edges = np.flatnonzero(np.diff(touched.astype(np.int8)))
+        return [self.event(np.arange(a, b)) for a, b in edges.reshape(-1, 2).tolist()]
 
+    def event(self, rows: Codes) -> Event:
+        """Return the event made of these samples, in order."""
+        level = Level(int(self.level[rows].max()))
+        joints = self._names(np.asarray(self.rows.above[rows].any(axis=0)))
+        link, force = self.where(rows)
+        start, end = float(self.t[rows[0]]), float(self.t[rows[-1]])
+        return Event(start, end, level, link, joints, force)
 
-def watch(
-    model: RobotModel,
-    t: Array,
-    q: Array,
-    qd: Array,
-    tau: Array,
-    settings: MonitorSettings,
-    bad_before: Flags | None = None,
-) -> Watched:
-    """Residual, level and joints of every sample; bad_before: 1 where bad ones were cut out."""
-    longest = 1.0 / max(settings.gain)
-    bad = np.zeros(t.size, np.int64) if bad_before is None else bad_before
-    begins = begins_of(model, t, q, bad, longest)
-    gain = ContactMonitor(model, settings)._parts.observer.gain
-    t, tau = (np.ascontiguousarray(x, np.float64) for x in (t, tau))
-    mean, doubt = fill_all(t, tau, gain, begins)
-    r = np.zeros_like(q)
-    edges = [*np.flatnonzero(begins == 2).tolist(), t.size]
-    for first, last in zip(edges, edges[1:], strict=False):
-        part = slice(first, last)
-        r[part] = residual(
-            model,
-            t[part],
-            q[part],
-            qd[part],
-            mean[part],
-            one_or_each(settings.gain),
-            settings.friction,
-            gravity_free=settings.gravity_free,
+    def where(self, rows: Codes) -> tuple[str, float]:
+        """Return the link named most often in these samples, and the median force on it [N]."""
+        if not rows.size:
+            return "", np.nan
+        chosen = rows[np.unique(np.linspace(0, rows.size - 1, LOCATED_SAMPLES).astype(int))]
+        found = [self._locate(int(k)) for k in chosen]
+        links = [link for link, *_ in found if link]
+        link = max(set(links), key=links.count) if links else ""
+        forces = [np.linalg.norm(wrench[:3]) for where, _, _, wrench in found if where == link]
+        return link, float(np.median(forces))
+
+    def joints(self, k: int) -> tuple[str, ...]:
+        """Return the joints above a threshold at sample k."""
+        return self._names(self.rows.above[k])
+
+    def verdict(self, k: int) -> Verdict:
+        """Return the verdict on sample k, as the node published it."""
+        level, r = Level(int(self.level[k])), self.r[k]
+        if level is Level.UNKNOWN:
+            fault = self._fault(k)
+            stuck = (fault.joint,) if fault and fault.joint else ()
+            return Verdict(float(self.t[k]), level, r, stuck, fault=fault, cause=self.cause(k))
+        link, link_cause, wrench_link, wrench = self._locate(k)
+        t, joints = float(self.t[k]), self.joints(k)
+        return Verdict(t, level, r, joints, link, wrench, wrench_link, link_cause=link_cause)
+
+    def cause(self, k: int) -> str:
+        """Return why sample k is UNKNOWN; empty if it is not."""
+        if self.level[k] != Level.UNKNOWN:
+            return ""
+        while k > 0 and not (text := self._own_cause(k)):
+            k -= 1
+        return text if k > 0 else self._own_cause(0) or "just started"
+
+    def only(self, kept: npt.NDArray[np.bool_]) -> Detection:
+        """Return the same for some of the samples."""
+        where = {int(k): row for row, k in enumerate(np.flatnonzero(kept))}
+        s = self.samples
+        samples = replace(
+            s,
+            **{name: getattr(s, name)[kept] for name in _COLUMNS},
+            causes={where[k]: text for k, text in s.causes.items() if k in where},
+            faults={where[k]: text for k, text in s.faults.items() if k in where},
         )
-    felt = without_doubt(r, doubt)
-    level, joints = flags(model, t, felt, qd, begins, settings)
-    return Watched(model, settings, t, r, felt, level, joints)
+        r = self.rows
+        rows = Rows(r.r[kept], r.certain[kept], r.found[kept], r.value[kept], r.above[kept])
+        return replace(self, samples=samples, rows=rows)
+
+    def since(self, start: float) -> Detection:
+        """Return the same with times counted from `start` [s]."""
+        return replace(self, samples=replace(self.samples, t=self.samples.t - start))
+
+    def _own_cause(self, k: int) -> str:
+        found, value, s = int(self.rows.found[k]), float(self.rows.value[k]), self.samples
+        if found == SCALED:
+            return scale_text(value)
+        if found == STUCK:
+            joint = self.model.joint_names[int(value)]
+            return f"joint '{joint}' reads the same although its torque moves"
+        if found == OVERFLOW:
+            return "the momentum of the sample is not finite"
+        text = why_restarted(
+            found, int(s.status[k]), float(s.dt[k]), s.causes.get(k, ""), bool(s.late[k])
+        )
+        return text if found in (GAP, UNSTUCK) or self.level[k] == Level.UNKNOWN else ""
+
+    def _fault(self, k: int) -> Fault | None:
+        found, value = int(self.rows.found[k]), float(self.rows.value[k])
+        if found == SCALED:
+            return Fault(EFFORT_SCALE, value=value)
+        if found == STUCK:
+            return Fault(SENSOR_FREEZE, self.model.joint_names[int(value)])
+        kind = self.samples.faults.get(k, "")
+        return Fault(kind) if kind else None
+
+    def _names(self, above: npt.NDArray[np.bool_]) -> tuple[str, ...]:
+        return tuple(name for name, on in zip(self.model.joint_names, above, strict=True) if on)
+
+    def _locate(self, k: int) -> tuple[str, str, str, Array]:
+        """Return link, why none is named, and the wrench's link and values, of sample k."""
+        q, r, level = self.samples.q[k], self.r[k], int(self.level[k])
+        return locate(self.model, self.settings, q, r, level)
+
+    @cached_property
+    def _located(self) -> dict[int, tuple[str, str, str, Array]]:
+        """`_locate` of every sample that has a link or a wrench."""
+        wanted = self.level >= CONTACT
+        if self.settings.wrench_link:
+            wanted = self.level != Level.UNKNOWN
+        return {int(k): self._locate(int(k)) for k in np.flatnonzero(wanted)}
 
 
-def flags(
-    model: RobotModel, t: Array, r: Array, qd: Array, begins: Flags, settings: MonitorSettings
-) -> tuple[Flags, Flags]:
-    """Level and joints of every sample, from the residual."""
-    _, observer, detector = ContactMonitor(model, settings)._parts
-    level, joints = np.zeros(t.size, np.int64), np.zeros(t.size, np.int64)
-    _watch(
-        detector._own,
-        detector._common,
-        observer.gain,
-        detector.settling,
-        begins,
-        np.ascontiguousarray(t, np.float64),
-        np.ascontiguousarray(r, np.float64),
-        np.ascontiguousarray(qd, np.float64),
-        np.zeros(model.n),
-        level,
-        joints,
-    )
-    return level, joints
+_COLUMNS = ("t", "dt", "q", "qd", "tau", "status", "late")
+
+
+def detect(
+    model: RobotModel,
+    log: Log | Samples,
+    settings: MonitorSettings | None = None,
+    sensing: SensingSettings | None = None,
+    *,
+    commanded: bool = False,
+) -> Detection:
+    """Return the verdicts of the live pipeline on every sample of a log.
+
+    commanded: the log's torque is the commanded one, not measured.
+    """
+    if isinstance(log, Log):
+        if log.n != model.n:
+            raise ArgumentError(f"the log has {log.n} joints, robot '{model.name}' has {model.n}")
+        period = float(np.median(np.diff(log.t)))
+        samples = sample_rows(model, log.t, log.q, log.qd, log.tau, sensing, period=period)
+    else:
+        samples = log
+    settings = settings or MonitorSettings()
+    rows = monitor_rows(model, samples, settings, sensing, commanded=commanded)
+    return Detection(model, settings, samples, rows)
+
+
+def usable(samples: Samples) -> npt.NDArray[np.bool_]:
+    """Return which samples are valid and have a torque (T,)."""
+    return np.asarray((samples.status <= Status.RESTART) & ~np.isnan(samples.tau).any(axis=1))

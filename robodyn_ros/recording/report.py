@@ -10,6 +10,7 @@ from html import escape
 
 import numpy as np
 
+from ..detection.detector import Level
 from ..detection.monitor_settings import MonitorSettings
 from ..html_page import (
     Cell,
@@ -23,12 +24,11 @@ from ..html_page import (
     table,
 )
 from ..model.robot import RobotModel
-from .events import Event
 from .figures import residual_figure, torque_figure, tracking_figure, trade_off_figure
 from .node_yaml import NodeParameters, text
-from .offline import Watched
+from .offline import Detection, Event
 from .run import Run
-from .tuning import COLLISION, FLOOR, MARGIN, RATES, SCALES, Tuning
+from .tuning import COLLISION, MARGIN, MIN_THRESHOLD, RATES, SCALES, Tuning
 
 WALL_TIME_FROM = 1e8  # [s]: smaller stamps are simulated time
 CONTACTS_UNKNOWN = (
@@ -73,7 +73,7 @@ SCRIPT = """
 
 def report(
     run: Run,
-    watched: Watched,
+    found: Detection,
     tuning: Tuning,
     events: Sequence[Event],
     parameters: NodeParameters,
@@ -83,8 +83,8 @@ def report(
 
     truth: where the true contacts are known from, in words; empty: they are not known.
     """
-    model, settings = watched.model, watched.settings
-    figure, suggested = residual_figure(run, model, watched.r, settings, tuning, events)
+    model, settings = found.model, found.settings
+    figure, suggested = residual_figure(run, model, found.r, settings, tuning, events)
     parts = [
         plotly_script(),
         _header(run, model, settings, tuning, events, truth),
@@ -125,11 +125,11 @@ def _header(
         ("rate", f"{run.rate:.0f} Hz"),
         ("torque from", run.effort),
         ("observer gain", f"{', '.join(f'{g:g}' for g in settings.gain)} 1/s"),
-        ("contacts detected", str(sum(bool(event.level) for event in events))),
+        ("contacts detected", str(sum(_told(event) != "missed" for event in events))),
         ("known contacts", str(tuning.contacts) if truth else "not known"),
     ]
     if truth:
-        missed = sum(not event.level for event in events)
+        missed = sum(_told(event) == "missed" for event in events)
         alarms = sum(event.true is False for event in events)
         delays = [event.delay for event in events if math.isfinite(event.delay)]
         median = f"{1e3 * float(np.median(delays)):.0f} ms" if delays else "–"
@@ -145,14 +145,14 @@ def _events(events: Sequence[Event]) -> str:
     truth = {True: Cell("contact"), False: Cell("no contact", "alarm"), None: Cell("not known")}
     rows = [
         (
-            f"{event.t:.3f}",
-            Cell(event.level or "missed", event.level or "missed"),
+            f"{event.start:.3f}",
+            Cell(_told(event), _told(event)),
             truth[event.true],
-            event.link or ("cannot tell" if event.level else ""),
+            event.link or ("cannot tell" if _told(event) != "missed" else ""),
             " ".join(event.joints),
             f"{event.force:.1f}" if math.isfinite(event.force) else "",
             f"{1e3 * event.delay:.1f}" if math.isfinite(event.delay) else "",
-            f"{event.end - event.t:.3f}",
+            f"{event.end - event.start:.3f}",
         )
         for event in events
     ]
@@ -219,7 +219,7 @@ def _thresholds(
             "From the part of the run without contact. For 0 alarms per hour they have a margin "
             f"of {MARGIN:g} for motions that were not recorded. Alarms are counted at the level "
             f"CONTACT; COLLISION thresholds are {COLLISION:g} times as high. No threshold is "
-            f"below {FLOOR:.1%} of the effort limit."
+            f"below {MIN_THRESHOLD:.1%} of the effort limit."
         ),
         note(
             f"{60.0 * tuning.hours:.1f} minutes free of contact are too short to show a rate of "
@@ -249,3 +249,8 @@ def _thresholds_at_rest(tuning: Tuning, names: Sequence[str]) -> str:
         base = tuning.at(scale).contact.base
         rows.append((f"{rate} per hour", f"{scale:.2f}", *(f"{x:.3g}" for x in base)))
     return table(("false alarms", "scale", *names), rows)
+
+
+def _told(event: Event) -> str:
+    """Return the level of an event in words."""
+    return event.level.name if event.level >= Level.CONTACT else "missed"

@@ -6,35 +6,27 @@ import csv
 import heapq
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..detection.detector import Level
+from ..detection.verdict import SEVERITY, Verdict
 from ..errors import ArgumentError
 from .bag_reader import Bag, Progress, quiet
 from .bag_writer import BagWriter
-from .events import link_and_force
 from .joint_states import TYPE, serialized
-from .offline import CONTACT, Watched
+from .offline import Detection
 from .run import Run
 
-FLAG, STATE = "std_msgs/msg/Bool", "diagnostic_msgs/msg/DiagnosticStatus"
-STALE, OK, WARN, ERROR = 3, 0, 1, 2  # levels of a DiagnosticStatus
-SEVERITY = {
-    Level.UNKNOWN: STALE,
-    Level.CLEAR: OK,
-    Level.CONTACT: WARN,
-    Level.COLLISION: ERROR,
-}
+FLAG, STATE = "std_msgs/msg/Bool", "diagnostic_msgs/msg/DiagnosticArray"
 Timed = tuple[int, int, str, bytes]  # when [ns], which of the topics, its name, message
 TOPICS = ("residual", "collision", "collision_state")
 BLOCK = 20000  # messages made at once
 
 
 def write_bag(
-    path: Path, run: Run, watched: Watched, bag: Bag | None, progress: Progress = quiet
+    path: Path, run: Run, found: Detection, bag: Bag | None, progress: Progress = quiet
 ) -> dict[str, int]:
     """A new bag with all that a ROS 2 bag had and the results; messages on each new topic.
 
@@ -53,37 +45,29 @@ def write_bag(
             _take_over(out, copied)
         for name, kind in zip(names, (TYPE, FLAG, STATE), strict=True):
             out.add(name, kind, latched=kind != TYPE)
-        streams = [_residuals(out, names[0], run, watched), _words(out, names[1:], run, watched)]
+        streams = [_residuals(out, names[0], run, found), _states(out, names[1:], run, found)]
         if copied is not None:
             streams.append(_copy(copied, progress))
         else:
             states = f"{prefix}/joint_states"
             out.add(states, TYPE)
-            streams.append(_samples(out, states, run, watched.model.joint_names))
+            streams.append(_samples(out, states, run, found.model.joint_names))
         for when, _, topic, raw in heapq.merge(*streams, key=lambda item: item[:2]):
             out.write(topic, when, raw)
         return {name: out.counts[name] for name in names}
 
 
-def write_table(path: Path, run: Run, watched: Watched) -> None:
+def write_table(path: Path, run: Run, found: Detection) -> None:
     """A CSV file: time, level, joints above a threshold, residual of each joint."""
     if path.exists():
         raise ArgumentError(f"'{path}' is there already; name another file")
     with path.open("w", encoding="utf-8", newline="") as file:
         out = csv.writer(file)
-        out.writerow(
-            ["t", "level", "joints", *(f"r_{name}" for name in watched.model.joint_names)]
-        )
-        joints = {int(b): " ".join(watched.names(k)) for b, k in _first_of_each(watched.joints)}
+        out.writerow(["t", "level", "joints", *(f"r_{name}" for name in found.model.joint_names)])
         for k, t in enumerate(run.t):
-            level = Level(int(watched.level[k])).name
-            numbers = (f"{x:.6g}" for x in watched.r[k])
-            out.writerow([f"{t:.6f}", level, joints[int(watched.joints[k])], *numbers])
-
-
-def _first_of_each(bits: npt.NDArray[np.int64]) -> list[tuple[int, int]]:
-    values, rows = np.unique(bits, return_index=True)
-    return list(zip(values.tolist(), rows.tolist(), strict=True))
+            level = Level(int(found.level[k])).name
+            numbers = (f"{x:.6g}" for x in found.r[k])
+            out.writerow([f"{t:.6f}", level, " ".join(found.joints(k)), *numbers])
 
 
 def _times(run: Run) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
@@ -105,10 +89,10 @@ def _copy(bag: Bag, progress: Progress) -> Iterator[Timed]:
         yield when, 0, connection.topic, raw
 
 
-def _residuals(out: BagWriter, topic: str, run: Run, watched: Watched) -> Iterator[Timed]:
-    names, empty = watched.model.joint_names, np.zeros(0)
+def _residuals(out: BagWriter, topic: str, run: Run, found: Detection) -> Iterator[Timed]:
+    names, empty = found.model.joint_names, np.zeros(0)
     template = out.joint_state(names, empty, empty, np.zeros(len(names)))
-    return _series(template, 1, topic, run, watched.r)
+    return _series(template, 1, topic, run, found.r)
 
 
 def _samples(out: BagWriter, topic: str, run: Run, names: Sequence[str]) -> Iterator[Timed]:
@@ -130,35 +114,37 @@ def _series(
             yield when, order, topic, raw
 
 
-def _words(out: BagWriter, topics: list[str], run: Run, watched: Watched) -> Iterator[Timed]:
-    """The flag where the level changes, the state where the level or the joints do."""
+def _states(out: BagWriter, topics: list[str], run: Run, found: Detection) -> Iterator[Timed]:
+    """Yield the flag where the level changes, the state where level or joints do."""
     _, received = _times(run)
-    before = None
-    for k in watched.changes.tolist():
-        level = Level(int(watched.level[k]))
-        if level is not before:
-            flag: dict[str, Any] = {"data": level >= Level.CONTACT}
-            yield int(received[k]), 2, topics[0], out.serialize(FLAG, **flag)
-        before = level
-        yield int(received[k]), 3, topics[1], _state(out, run, watched, k, level)
+    before, worst = None, Level.CLEAR
+    for k in changes(found).tolist():
+        verdict = found.verdict(k)
+        worst = max(worst, verdict.level)
+        when = int(received[k])
+        if verdict.level is not before:
+            yield when, 2, topics[0], out.serialize(FLAG, data=verdict.touched)
+        before = verdict.level
+        yield when, 3, topics[1], _state(out, run.start + float(run.t[k]), verdict, worst)
 
 
-def _state(out: BagWriter, run: Run, watched: Watched, k: int, level: Level) -> bytes:
-    touched = watched.level[k] >= CONTACT
-    link, force = link_and_force(run, watched, k) if touched else ("", 0.0)
-    told = {
-        "joints": " ".join(watched.names(k)),
-        "link": link,
-        "force": f"{force:.3f}",
-        "residual": " ".join(f"{x:.6g}" for x in watched.r[k]) if touched else "",
-        "reason": "",
-        "stamp": f"{run.start + run.t[k]:.9f}",
-    }
-    return out.serialize(
-        STATE,
-        level=SEVERITY[level],
+def changes(found: Detection) -> npt.NDArray[np.int64]:
+    """Return the samples at which level or joints change; the first is one of them."""
+    above = found.rows.above
+    changed = (np.diff(found.level) != 0) | (above[1:] != above[:-1]).any(axis=1)
+    return np.concatenate([[0], np.flatnonzero(changed) + 1]).astype(np.int64)
+
+
+def _state(out: BagWriter, t: float, verdict: Verdict, worst: Level) -> bytes:
+    """Return the message of the node's `~/collision_state` at the time t [s]."""
+    texts = verdict.texts() | {"worst": worst.name}
+    pairs = [out.make("diagnostic_msgs/msg/KeyValue", key=a, value=b) for a, b in texts.items()]
+    status = out.make(
+        "diagnostic_msgs/msg/DiagnosticStatus",
+        level=SEVERITY[verdict.level],
         name="dynamics_node",
-        message=level.name,
+        message=verdict.level.name,
         hardware_id="",
-        values=[out.make("diagnostic_msgs/msg/KeyValue", key=a, value=b) for a, b in told.items()],
+        values=pairs,
     )
+    return out.serialize(STATE, header=out.header(t), status=[status])

@@ -1,32 +1,37 @@
-"""Run: a recorded motion, the torque applied and, where there is one, reference and truth."""
+"""Run: a recorded motion with its torque and, where there are any, reference and truth."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import ArgumentError
-from ..identification.csv_log import ColumnMap, drive_gains, read_csv
 from ..model.robot import RobotModel
+from ..sensing.csv_log import ColumnMap, drive_gains, read_csv
+from ..sensing.effort import with_commands
+from ..sensing.log import MIN_SAMPLES
+from ..sensing.sampler import Samples, sample_rows
+from ..sensing.settings import SensingSettings
 from .bag_reader import Bag, Progress, quiet
-from .joint_states import TYPE, JointSeries
+from .joint_states import TYPE, JointStates
+from .offline import usable
 
 Array = npt.NDArray[np.float64]
-Span = tuple[float, float]  # [s], from when to when
+Span = tuple[float, float]  # [s], begin and end
 
 COMMANDS = "std_msgs/msg/Float64MultiArray"
-SHORTEST = 50  # samples
 EFFORTS = ("auto", "joint_states", "command")
 
 
 @dataclass(frozen=True)
 class Sources:
-    """Where a bag keeps what: full names of topics, or how they end."""
+    """Topics of a bag: their full names, or how these end."""
 
     states: str = "joint_states"
     commands: str = "effort_controller/commands"
@@ -41,37 +46,71 @@ class Sources:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """Samples of one arm, t = 0 at the first."""
+    """Samples of one arm; `t`, `q`, … are those of its usable samples, t = 0 at the first."""
 
     name: str
-    t: Array  # (T,) [s]
-    q: Array  # (T, n) [rad or m]
-    qd: Array  # [rad/s or m/s]
-    tau: Array  # [N m or N], applied during the step that ends with the sample
-    effort: str  # where tau comes from
-    start: float = 0.0  # [s], the stamp of t = 0
-    received: npt.NDArray[np.int64] | None = None  # (T,) [ns], when a bag got them
-    bad_before: npt.NDArray[np.int64] | None = None  # 1 where samples before were cut out
+    samples: Samples  # all of them, by their own times
+    effort: str  # where the torque comes from: joint_states, command or columns
+    arrival: npt.NDArray[np.int64] | None = None  # (T,) [ns], when the bag received each sample
     states_topic: str = "/joint_states"
     truth: tuple[Array, Array] | None = None  # times, and external torques (T', n) [N m or N]
-    reference: tuple[Array, Array] | None = None  # times, and wanted positions (T', n)
-    remarks: list[str] = field(default_factory=list)  # what was odd
+    reference: tuple[Array, Array] | None = None  # times, and reference positions (T', n)
+    remarks: list[str] = field(default_factory=list)  # oddities, for people
+
+    @cached_property
+    def usable(self) -> npt.NDArray[np.bool_]:
+        """Which samples are valid and have a torque (T,)."""
+        return usable(self.samples)
+
+    @cached_property
+    def start(self) -> float:
+        """Time of the first usable sample [s]."""
+        return float(self.samples.t[self.usable][0])
+
+    @cached_property
+    def t(self) -> Array:
+        """Times of the usable samples (U,) [s]."""
+        return self.samples.t[self.usable] - self.start
+
+    @cached_property
+    def q(self) -> Array:
+        """Positions (U, n) [rad or m]."""
+        return self.samples.q[self.usable]
+
+    @cached_property
+    def qd(self) -> Array:
+        """Velocities (U, n) [rad/s or m/s]."""
+        return self.samples.qd[self.usable]
+
+    @cached_property
+    def tau(self) -> Array:
+        """Torque applied during the step that ends with the sample (U, n) [N m or N]."""
+        return self.samples.tau[self.usable]
+
+    @property
+    def received(self) -> npt.NDArray[np.int64] | None:
+        """When a bag received the usable samples (U,) [ns]."""
+        return None if self.arrival is None else self.arrival[self.usable]
 
     @property
     def duration(self) -> float:
-        """[s]"""
+        """Time from the first to the last usable sample [s]."""
         return float(self.t[-1] - self.t[0])
 
     @property
     def rate(self) -> float:
-        """[Hz], the usual one."""
+        """Median rate [Hz]."""
         return float(1.0 / np.median(np.diff(self.t)))
 
 
 def read_table(
-    path: Path, model: RobotModel, columns: str | None, gains: Sequence[float] | None
+    path: Path,
+    model: RobotModel,
+    columns: str | None,
+    gains: Sequence[float] | None,
+    sensing: SensingSettings | None = None,
 ) -> Run:
-    """A run from a CSV file; columns as 't=0 q=1-6 qd=7-12 tau=13-18', or names in its head."""
+    """Return the run in a CSV file; columns: 't=0 q=1-6 qd=7-12 tau=13-18', or names."""
     n = model.n
     usual = f"t=0 q=1-{n} qd={n + 1}-{2 * n} tau={2 * n + 1}-{3 * n}"
     log = read_csv(path, ColumnMap.parse(columns or usual), gains=gains)
@@ -80,8 +119,9 @@ def read_table(
             f"the columns of '{path}' are those of {log.n} joints, but {model.name} has {n}: "
             f"{', '.join(model.joint_names)}"
         )
-    t = log.t - log.t[0]
-    return Run(path.stem, t, log.q, log.qd, log.tau, "columns", start=float(log.t[0]))
+    period = float(np.median(np.diff(log.t)))
+    samples = sample_rows(model, log.t, log.q, log.qd, log.tau, sensing, period=period)
+    return _checked(Run(path.stem, samples, "columns", remarks=_remarks(samples, [])), str(path))
 
 
 def read_run(
@@ -90,56 +130,92 @@ def read_run(
     sources: Sources | None = None,
     gains: Sequence[float] | None = None,
     progress: Progress = quiet,
+    *,
+    sensing: SensingSettings | None = None,
+    rate: float | None = None,
 ) -> Run:
-    """A run from a bag; gains [N m/A] turn efforts that are currents into torques."""
-    sources = sources or Sources()
+    """Return the run in a bag, judged as the node judges messages.
+
+    gains [N m/A] turn efforts that are currents into torques; rate [Hz]: nominal, of the joint
+    states; by default their median rate.
+    """
+    sources, sensing = sources or Sources(), sensing or SensingSettings()
     topic = bag.demand(sources.states, TYPE)
-    states = bag.joint_series(topic, model.joint_names, progress)
-    tau, effort = _torque(bag, model, sources, states)
-    t, remarks = _times(states)
-    kept = np.isfinite(states.position).all(axis=1) & np.isfinite(tau).all(axis=1)
-    kept &= np.diff(t, prepend=-np.inf) != 0.0  # the same sample twice
-    if kept.sum() < SHORTEST:
+    states = bag.joint_states(topic, progress)
+    if not set(model.joint_names) <= states.found:
         raise ArgumentError(
-            f"{topic} in '{bag.path}' has {int(kept.sum())} samples with position and torque of "
-            f"all joints; {SHORTEST} at least are needed"
+            f"no message on {topic} in '{bag.path}' names all of {', '.join(model.joint_names)}; "
+            f"the joints found are: {', '.join(sorted(states.found)) or 'none'}"
         )
-    if not kept.all():
-        remarks.append(f"{int((~kept).sum())} samples repeat or are not whole: left out")
-    q, qd = _motion(model, t[kept], states.position[kept], states.velocity[kept], remarks)
-    before = np.concatenate([[False], ~kept])[:-1]  # the sample before was cut out
-    zero = float(t[kept][0])
-    return Run(
-        bag.path.stem,
-        t[kept] - zero,
-        q,
-        qd,
-        np.ascontiguousarray(tau[kept]) * drive_gains(gains, model.n),
-        effort,
-        zero,
-        states.received[kept],
-        before[kept].astype(np.int64),
-        topic,
-        _beside(bag, model, sources.truth, "effort", zero),
-        _beside(bag, model, sources.reference, "position", zero),
-        remarks,
+    now, clock_remark = _clock(states, sensing)
+    period = 1.0 / rate if rate else _median_period(states)
+    samples, arrival = states.samples(model, sensing, now, period, drive_gains(gains, model.n))
+    samples, effort = _with_torque(bag, model, sources, samples, arrival, sensing, period)
+    remarks = _remarks(samples, [clock_remark] if clock_remark else [])
+    run = Run(bag.path.stem, samples, effort, arrival, topic, remarks=remarks)
+    zero = _checked(run, f"{topic} in '{bag.path}'").start
+    return replace(
+        run,
+        truth=_series(bag, model, sources.truth, "effort", zero),
+        reference=_series(bag, model, sources.reference, "position", zero),
     )
 
 
-def _times(states: JointSeries) -> tuple[Array, list[str]]:
-    """The stamps, or where there are none the times of recording."""
-    if states.t.any():
-        return states.t, []
-    return np.asarray(1e-9 * states.received, np.float64), [
-        "stamps are 0: the times of recording are taken"
-    ]
+def _checked(run: Run, where: str) -> Run:
+    """Return a run with enough usable samples, or raise."""
+    count = int(run.usable.sum())
+    if count < MIN_SAMPLES:
+        causes = sorted(set(run.samples.causes.values()))
+        why = f": {causes[0]}" if causes else ""
+        raise ArgumentError(
+            f"{where} has {count} samples with position and torque of all joints; "
+            f"{MIN_SAMPLES} at least are needed{why}"
+        )
+    return run
 
 
-def _torque(
-    bag: Bag, model: RobotModel, sources: Sources, states: JointSeries
-) -> tuple[Array, str]:
-    """The torque applied before each sample, and where it was found."""
-    reported = bool(np.isfinite(states.effort).all(axis=1).any())
+def _clock(states: JointStates, sensing: SensingSettings) -> tuple[Array, str]:
+    """Return the clock at receipt of each message (T,) [s], and a remark.
+
+    Stamps that are not of the recorder's clock, as in simulated time, are their own clock.
+    """
+    received = np.asarray(1e-9 * states.received, dtype=np.float64)
+    if not states.stamps.any():
+        return received, ""
+    away = float(np.median(np.abs(received - states.stamps)))
+    if away <= sensing.max_age:
+        return received, ""
+    return states.stamps, f"stamps and times of recording differ by {away:.3g} s: stamps are taken"
+
+
+def _median_period(states: JointStates) -> float:
+    times = states.stamps if states.stamps.any() else 1e-9 * states.received
+    steps = np.diff(times)
+    steps = steps[steps > 0.0]
+    return float(np.median(steps)) if steps.size else 1.0
+
+
+def _remarks(samples: Samples, remarks: list[str]) -> list[str]:
+    """Return remarks on samples that are left out, with the most frequent cause."""
+    lost = ~usable(samples)
+    if lost.any():
+        causes = Counter(text for k, text in samples.causes.items() if lost[k])
+        often = f", mostly: {causes.most_common(1)[0][0]}" if causes else ""
+        remarks = [*remarks, f"{int(lost.sum())} samples are left out{often}"]
+    return remarks
+
+
+def _with_torque(
+    bag: Bag,
+    model: RobotModel,
+    sources: Sources,
+    samples: Samples,
+    arrival: npt.NDArray[np.int64],
+    sensing: SensingSettings,
+    period: float,
+) -> tuple[Samples, str]:
+    """Return the samples with the torque applied before each, and where it was found."""
+    reported = bool(usable(samples).any())
     topic = bag.find(sources.commands, COMMANDS)
     wanted = sources.effort
     if wanted == "auto":
@@ -150,38 +226,20 @@ def _torque(
                 f"the joint states in '{bag.path}' have no effort, and there are no commands "
                 f"(topic '{sources.commands}'); it has {bag.listing()}"
             )
-        return states.effort, wanted
+        return samples, wanted
     times, rows = bag.number_rows(bag.demand(sources.commands, COMMANDS), model.n)
-    last = np.searchsorted(times, states.received, side="left") - 1
-    tau = np.clip(rows[np.maximum(last, 0)], -model.tau_max, model.tau_max)
-    tau[last < 0] = np.nan  # no command had come
-    return tau, wanted
+    accepted = (np.abs(rows) < sensing.max_effort).all(axis=1)
+    times, rows = times[accepted], rows[accepted]
+    last = np.searchsorted(times, arrival, side="left") - 1
+    return with_commands(model, samples, rows, last, sensing, period), wanted
 
 
-def _motion(
-    model: RobotModel, t: Array, q: Array, qd: Array, remarks: list[str]
-) -> tuple[Array, Array]:
-    """Positions without whole turns, and velocities, by differences where there are none."""
-    endless = np.isinf(model.q_min) & np.isinf(model.q_max)
-    if endless.any():
-        q = np.where(endless, np.unwrap(q, axis=0), q)
-    missing = np.asarray(~np.isfinite(qd).all(axis=1))
-    if missing.any():
-        remarks.append("no velocities: they are differences of positions")
-        dt = np.diff(t, prepend=t[0] - 1.0)
-        steps = np.diff(q, axis=0, prepend=q[:1]) / np.where(dt > 0.0, dt, np.inf)[:, None]
-        qd = np.where(missing[:, None], steps, qd)
-    return np.ascontiguousarray(q), np.ascontiguousarray(qd)
-
-
-def _beside(
+def _series(
     bag: Bag, model: RobotModel, name: str, what: str, zero: float
 ) -> tuple[Array, Array] | None:
-    """Times and numbers of another topic of joint states, if the bag has it."""
+    """Return times and one field of another topic of joint states, if the bag has it."""
     topic = bag.find(name, TYPE)
     if topic is None:
         return None
-    series = bag.joint_series(topic, model.joint_names)
-    values: Any = getattr(series, what)
-    kept = np.isfinite(values).all(axis=1)
-    return (series.t[kept] - zero, values[kept]) if kept.any() else None
+    t, values = bag.joint_states(topic).columns(model.joint_names, what)
+    return (t - zero, values) if t.size else None

@@ -36,8 +36,8 @@ class SensingSettings:
     silence_periods: float = setting(
         3.0, "silence lasts at least this many sample periods", low=1.0, high=100.0
     )
-    max_invalid: int = setting(
-        2, "rejected messages in a row before the collision state is UNKNOWN", low=0, high=1000
+    max_invalid: float = setting(
+        2.0, "more rejected messages in a row make the state UNKNOWN", low=0.0, high=1e3
     )
     # Values
     max_position: float = setting(1e5, "reject positions beyond", "rad or m", low=1e-3, high=1e9)
@@ -51,15 +51,15 @@ class SensingSettings:
     max_jump_receipt: float = setting(
         0.1, "the same where times are those of receipt", "rad or m", low=1e-6, high=10.0
     )
-    jump_samples: int = setting(
-        3, "accept a jump after this many samples at the new place", low=1, high=1000
+    jump_samples: float = setting(
+        3.0, "accept a jump after this many samples at the new place", low=1.0, high=1e3
     )
     # Stuck readings
     stuck_time: float = setting(
         0.05, "a reading that stays the same this long may be stuck", "s", low=1e-3, high=10.0
     )
-    stuck_samples: int = setting(
-        3, "a stuck reading has been the same for this many samples", low=1, high=1000
+    stuck_samples: float = setting(
+        3.0, "a stuck reading has been the same for this many samples", low=1.0, high=1e3
     )
     stuck_travel: float = setting(
         0.005, "stuck if its velocity meanwhile integrates to", "rad or m", low=1e-6, high=10.0

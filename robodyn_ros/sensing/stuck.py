@@ -7,6 +7,8 @@ the previous sample and how much of it a true reading may ignore.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 
@@ -47,18 +49,26 @@ def find_stuck(own, q, motion, limit, dt, min_time, min_samples):
     return found
 
 
+@kernel("int64(float64[:, ::1])")
+def forget_readings(own):
+    """Forget all readings."""
+    for k in range(U(own.shape[1])):
+        own[READING, k] = math.nan
+        own[SECONDS, k] = own[SAMPLES, k] = own[EXPECTED, k] = 0.0
+    return 0
+
+
 class StuckCheck:
     """Follows the readings of n joints; a joint found stuck stays so until its reading changes."""
 
-    def __init__(self, n: int, min_time: float, min_samples: int) -> None:
+    def __init__(self, n: int, min_time: float, min_samples: float) -> None:
         self.min_time, self.min_samples = min_time, min_samples
         self.own = np.zeros((int(ROWS), n))
         self.reset()
 
     def reset(self) -> None:
         """Forget all readings, and that a joint was stuck."""
-        self.own[:] = 0.0
-        self.own[int(READING)] = np.nan
+        forget_readings(self.own)
         self.joint = -1  # the stuck joint's index
 
     def update(self, q: Array, motion: Array, limit: Array, dt: float) -> int:

@@ -1,4 +1,7 @@
-"""Plausibility: whether a measured state can be true, and can follow the one before it."""
+"""Validator: whether a measured state is finite, in range, free of jumps and not stuck.
+
+This is the one place where measured values are judged; `SensingSettings` has every limit.
+"""
 
 from __future__ import annotations
 
@@ -7,100 +10,198 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from ..dynamics.compile import kernel
+from ..dynamics.compile import inline, kernel
 from ..model.packed_model import U
 from ..model.robot import RobotModel
+from . import stamps
+from .settings import SensingSettings
+from .stamps import (
+    ACCEPTED,
+    DIFFERENCES,
+    JUMP,
+    LAST,
+    NO_VELOCITY,
+    PERIOD,
+    PERIOD_BLEND,
+    PERIODS,
+    POSITION,
+    REMARK,
+    RESET,
+    RESTARTS,
+    STUCK,
+    TIME,
+    VALUE,
+    VELOCITY,
+)
+from .stuck import ROWS as STUCK_ROWS
+from .stuck import SECONDS, find_stuck
 
 Array = npt.NDArray[np.float64]
 
-FAR = 1e5  # [rad or m]: no joint is there
-FAST = 1e3  # [rad/s or m/s]: or moves so fast
-LEAP = 0.02  # [rad or m] beyond what its speed allows: no joint jumps so far between samples
-FROZEN = 0.05  # [s] for which a reading may stay the same
-GAP = 0.025  # [s], what a longer gap between two samples counts for: it takes three to be frozen
-TRAVEL = 0.005  # [rad or m] that a joint says it went in that time
-USUAL_SPEED = 10.0  # [rad/s or m/s], of a joint whose limit nobody knows
 TURN = 2.0 * math.pi
+DEFAULT_SPEED = 10.0  # [rad/s or m/s], of a joint without a speed limit
+SAME_PLACE = 0.1  # [rad or m]: readings that close after a jump are at the same place
 
-# Rows of the numbers kept, n each: last position, fastest speed, whether it turns without end,
-# for how long the reading is the same [s], how far it says it went meanwhile, and how far it may
-# jump; all alike
-LAST, SPEED, ENDLESS, SAME, WENT, JUMP, ROWS = (U(k) for k in range(7))
-FINE, NO_POSITION, NO_VELOCITY, JUMPED, STUCK = (U(k) for k in range(5))
+# Rows, n numbers each: last valid position, speed limit, whether the joint turns without end, its
+# position limits, where it seems to have jumped to; then work space for the stuck check
+POSITIONS, SPEED, ENDLESS, LOWER, UPPER, PLACE, MOTION, TRAVEL, ROWS = (U(k) for k in range(9))
+# Scalars: jumps to PLACE in a row, the time in which the jump happened, when a reading was judged
+# last; and of the last valid sample its interval, whether it restarts, its joint without effort
+JUMPS, WITHIN, JUDGED, DT, RESTART, NO_EFFORT, SCALARS = (U(k) for k in range(7))
+# Limits, from the settings
+(
+    MAX_POSITION,
+    MAX_VELOCITY,
+    MAX_EFFORT,
+    MAX_JUMP,
+    JUMP_SAMPLES,
+    STUCK_TIME,
+    STUCK_SAMPLES,
+    LIMITS,
+) = (U(k) for k in range(8))
 
 
-@kernel("int64(float64[:, ::1], float64[::1], float64[::1], float64)")
-def _judge(own, q, qd, dt):
-    """What is wrong, times n, plus the joint it is wrong with; FINE if nothing is.
-
-    Joints that turn without end are brought to the turn they were in. dt: since the last state
-    [s]; 0 if there is none.
+@inline
+def _farthest_jump(rows, q, within, max_jump):
+    """Return the joint that moved farthest beyond its speed limit, -1 if none jumped. Positions of
+    joints that turn without end are brought to the turn they were in.
     """
-    n = U(own.shape[1])
-    for k in range(n):
-        if not abs(q[k]) < FAR:
-            return NO_POSITION * n + k
-        if not abs(qd[k]) < FAST:
-            return NO_VELOCITY * n + k
-    if not dt > 0.0:
-        return FINE
-    found = FINE
-    farthest = own[JUMP, 0]
-    for k in range(n):
-        step = q[k] - own[LAST, k]
-        if own[ENDLESS, k] != 0.0:
+    found = -1
+    farthest = max_jump
+    for k in range(q.size):
+        step = q[k] - rows[POSITIONS, k]
+        if rows[ENDLESS, k] != 0.0:
             turns = round(step / TURN)
             q[k] -= TURN * turns
             step -= TURN * turns
-        beyond = abs(step) - 2.0 * own[SPEED, k] * dt
+        beyond = abs(step) - 2.0 * rows[SPEED, k] * within
         if beyond > farthest:
             farthest = beyond
-            found = JUMPED * n + k
-        if step == 0.0 and qd[k] != 0.0:
-            own[SAME, k] += min(dt, GAP)
-            own[WENT, k] += min(dt, GAP) * qd[k]
-            if own[SAME, k] > FROZEN and abs(own[WENT, k]) > TRAVEL and found == FINE:
-                found = STUCK * n + k
-        else:
-            own[SAME, k] = own[WENT, k] = 0.0
+            found = k
     return found
 
 
-class Plausibility:
-    """Looks at the samples of one robot: each joint's numbers, and how it came where it is.
-
-    leap: [rad or m] that a joint may be from where it can be; more where times are not exact.
+@inline
+def _stays_there(rows, scalars, q, samples):
+    """Return whether a jump led to the same place several times in a row, and to a possible one:
+    within the joint limits, and not a whole turn away, as a turn counter may be wrong.
     """
+    for k in range(q.size):
+        step = q[k] - rows[POSITIONS, k]
+        if abs(step) <= SAME_PLACE:
+            continue
+        outside = q[k] < rows[LOWER, k] - SAME_PLACE or q[k] > rows[UPPER, k] + SAME_PLACE
+        rest = abs(step - TURN * round(step / TURN))
+        if outside or (rows[ENDLESS, k] == 0.0 and rest < SAME_PLACE):
+            scalars[JUMPS] = 0.0
+            return False
+    same = scalars[JUMPS] > 0.0
+    for k in range(q.size):
+        same = same and abs(q[k] - rows[PLACE, k]) < SAME_PLACE
+        rows[PLACE, k] = q[k]
+    scalars[JUMPS] = scalars[JUMPS] + 1.0 if same else 1.0
+    return scalars[JUMPS] >= samples
 
-    def __init__(self, model: RobotModel, leap: float = LEAP) -> None:
-        self.joints = model.joint_names
-        self._own = np.zeros((int(ROWS), model.n))
-        self._own[int(SPEED)] = np.where(np.isfinite(model.qd_max), model.qd_max, USUAL_SPEED)
-        self._own[int(ENDLESS)] = model.continuous
-        self._own[int(JUMP)] = leap
-        self.last = self._own[int(LAST)]  # (n,) [rad or m]: where the arm was believed to be last
-        self.jumped = False  # whether the last doubt was about a jump
 
-    def doubt(self, q: Array, qd: Array, dt: float) -> str:
-        """Why q, qd, dt [s] after what was believed last, cannot be; empty if it can. dt of 0:
-        nothing is known of before. q may be changed: a joint that turns without end does not jump.
-        """
-        found = _judge(self._own, q, qd, dt)
-        self.jumped = False
-        if found == FINE:
-            return ""
-        kind, k = divmod(found, q.size)
-        joint = f"joint '{self.joints[k]}'"
-        if kind == NO_POSITION:
-            return f"position of {joint} is {q[k]:g}"
-        if kind == NO_VELOCITY:
-            return f"velocity of {joint} is {qd[k]:g}"
-        if kind == STUCK:
-            same = self._own[int(SAME), k]
-            return f"{joint} reads the same for {same:.3g} s and says it moves at {qd[k]:+.3g}"
-        self.jumped = True
-        return f"{joint} jumped by {q[k] - self.last[k]:+.3g} in {dt:.3g} s"
+@kernel(
+    "int64(float64[::1], float64[::1], float64[:, ::1], float64[::1], float64[::1],"
+    " float64[:, ::1], float64[::1], float64[::1], float64[::1])"
+)
+def validate(clock, clock_limits, rows, scalars, limits, stuck, q, qd, tau):
+    """Judge a state whose time was accepted: return cause * n + joint, ACCEPTED if it is valid.
 
-    def believe(self, q: Array) -> None:
-        """The arm is here."""
-        self.last[:] = q
+    qd is empty if there are no velocities measured; then they are differences of positions, in
+    rows[MOTION]. tau may be empty: effort is judged apart, scalars[NO_EFFORT].
+    """
+    n, t, measured = U(q.size), clock[TIME], qd.size > 0
+    for k in range(n):
+        if not abs(q[k]) < limits[MAX_POSITION]:
+            return POSITION * n + k
+        if measured and not abs(qd[k]) < limits[MAX_VELOCITY]:
+            return VELOCITY * n + k
+    restart = t <= clock[LAST]
+    dt = 0.0 if restart else t - clock[LAST]
+    within = min(dt, scalars[WITHIN])
+    jumped = _farthest_jump(rows, q, within, limits[MAX_JUMP]) if within > 0.0 else -1
+    # A reading is judged against the one before it, whether that was valid or not.
+    since = max(t - scalars[JUDGED], 0.0) if math.isfinite(scalars[JUDGED]) else 0.0
+    scalars[JUDGED] = t
+    for k in range(n):
+        rows[MOTION, k] = since * qd[k] if measured else 0.0
+    frozen = find_stuck(
+        stuck, q, rows[MOTION], rows[TRAVEL], since, limits[STUCK_TIME], limits[STUCK_SAMPLES]
+    )
+    if jumped >= 0:
+        scalars[WITHIN] = within  # doubt does not grant a joint more time
+        if not _stays_there(rows, scalars, q, limits[JUMP_SAMPLES]):
+            clock[VALUE] = q[jumped] - rows[POSITIONS, jumped]
+            scalars[DT] = within
+            return JUMP * n + U(jumped)
+        restart = True
+    elif frozen >= 0:
+        clock[VALUE] = stuck[SECONDS, frozen]
+        return STUCK * n + U(frozen)
+    if not measured:
+        for k in range(n):
+            rows[MOTION, k] = (q[k] - rows[POSITIONS, k]) / dt if dt > 0.0 else 0.0
+        clock[REMARK] = DIFFERENCES
+    if restart:
+        clock[RESTARTS] = 1.0
+    else:  # one long interval does not count for more than a few periods
+        longest = clock_limits[PERIODS] * clock[PERIOD]
+        clock[PERIOD] += PERIOD_BLEND * (min(dt, longest) - clock[PERIOD])
+    clock[LAST], clock[RESET], scalars[JUMPS], scalars[WITHIN] = t, 0.0, 0.0, math.inf
+    for k in range(n):
+        rows[POSITIONS, k] = q[k]
+    if not measured and restart:
+        return NO_VELOCITY * n
+    scalars[DT], scalars[RESTART], clock[RESTARTS] = dt, clock[RESTARTS], 0.0
+    scalars[NO_EFFORT] = -1.0
+    for k in range(tau.size):
+        if not abs(tau[k]) < limits[MAX_EFFORT] and scalars[NO_EFFORT] < 0.0:
+            scalars[NO_EFFORT] = k
+    return ACCEPTED
+
+
+class Validator:
+    """The validator's memory for one robot: arrays that `validate` reads and writes."""
+
+    def __init__(self, model: RobotModel, settings: SensingSettings, period: float) -> None:
+        n = model.n
+        self.clock, self.clock_limits = stamps.new_state(period), stamps.limits_of(settings)
+        self.rows = np.zeros((int(ROWS), n))
+        self.rows[int(SPEED)] = np.where(np.isfinite(model.qd_max), model.qd_max, DEFAULT_SPEED)
+        self.rows[int(ENDLESS)] = model.continuous
+        self.rows[int(LOWER)], self.rows[int(UPPER)] = model.q_min, model.q_max
+        self.rows[int(TRAVEL)] = settings.stuck_travel
+        self.scalars = np.zeros(int(SCALARS))
+        self.scalars[int(WITHIN)], self.scalars[int(JUDGED)] = math.inf, math.nan
+        exact = settings.stamps == "header"
+        self.limits = np.array(
+            [
+                settings.max_position,
+                settings.max_velocity,
+                settings.max_effort,
+                settings.max_jump if exact else settings.max_jump_receipt,
+                settings.jump_samples,
+                settings.stuck_time,
+                settings.stuck_samples,
+            ]
+        )
+        self.stuck = np.zeros((int(STUCK_ROWS), n))
+        self.stuck[0] = math.nan
+
+    def judge(self, q: Array, qd: Array, tau: Array) -> tuple[int, int]:
+        """Return the cause of rejection (ACCEPTED: none) and the joint it is about."""
+        found = validate(
+            self.clock,
+            self.clock_limits,
+            self.rows,
+            self.scalars,
+            self.limits,
+            self.stuck,
+            q,
+            qd,
+            tau,
+        )
+        return divmod(found, q.size)

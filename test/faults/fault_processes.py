@@ -17,14 +17,15 @@ from source_tree import users_environment
 
 pytest.importorskip("rclpy", reason="ROS 2 is not installed: pip install '.[ros]'")
 
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus  # isort: skip
+from diagnostic_msgs.msg import DiagnosticArray  # isort: skip
 from sensor_msgs.msg import JointState  # isort: skip
 from std_msgs.msg import Float64MultiArray  # isort: skip
 from std_srvs.srv import Trigger  # isort: skip
 
 from robodyn_ros.nodes import terminal  # isort: skip
 from robodyn_ros.nodes.demo import DEMO_NODES, Demo, running  # isort: skip
-from robodyn_ros.nodes.runtime import LATCHED, STATE_IN, seconds, spin  # isort: skip
+from robodyn_ros.nodes.codec import read_collision_state, seconds  # isort: skip
+from robodyn_ros.nodes.runtime import LATCHED, STATE_IN, spin  # isort: skip
 from robodyn_ros.resources import share_path  # isort: skip
 
 SIMULATOR, CONTROLLER, DETECTOR = range(3)  # as in DEMO_NODES
@@ -46,7 +47,7 @@ class Look:
         self.facts, self.messages = {}, {}
         self.stamps, self.references, self.command = [], [], None
         node.create_subscription(
-            DiagnosticStatus, "dynamics_node/collision_state", self._word, LATCHED
+            DiagnosticArray, "dynamics_node/collision_state", self._word, LATCHED
         )
         node.create_subscription(DiagnosticArray, "/diagnostics", self._diagnosed, 10)
         node.create_subscription(JointState, "joint_states", self._state, STATE_IN)
@@ -57,10 +58,9 @@ class Look:
         )
 
     def _word(self, message):
-        assert message.message in ("UNKNOWN", "CLEAR", "CONTACT", "COLLISION")
-        self.level = message.message
-        self.levels.add(message.message)
-        self.told.add(message.message)
+        self.level = read_collision_state(message).level.name
+        self.levels.add(self.level)
+        self.told.add(self.level)
 
     def _diagnosed(self, message):
         (status,) = message.status

@@ -21,14 +21,23 @@ from std_msgs.msg import Float64MultiArray  # noqa: E402
 from std_srvs.srv import Trigger  # noqa: E402
 
 from robodyn_ros.control.arm_controller import FOLLOWING, Mode  # noqa: E402
+from robodyn_ros.nodes.codec import (  # noqa: E402
+    read_collision_state,
+    read_controller_state,
+    seconds,
+    set_stamp,
+    trajectory_message,
+)
 from robodyn_ros.nodes.controller_node import ControllerNode  # noqa: E402
 from robodyn_ros.nodes.demo_node import POINT_SPACING  # noqa: E402
 from robodyn_ros.nodes.demo_trajectory import DemoTrajectory  # noqa: E402
 from robodyn_ros.nodes.dynamics_node import DynamicsNode  # noqa: E402
-from robodyn_ros.nodes.runtime import seconds, set_stamp, trajectory_message  # noqa: E402
 from robodyn_ros.nodes.simulator_node import SimulatorNode  # noqa: E402
+from robodyn_ros.nodes.state_node import WATCHDOG_PERIOD  # noqa: E402
 from robodyn_ros.trajectory.trajectory_msg import to_points  # noqa: E402
 
+STATES, COMMANDS = "joint_states", "effort_controller/commands"
+VERDICTS = "dynamics_node/collision_state"
 START = [0.0, -0.6, 0.3, 1.2, 0.4, -0.7, 0.5]
 FIELDS = ("position", "velocity", "effort")
 LEVELS = ("UNKNOWN", "CLEAR", "CONTACT", "COLLISION")
@@ -87,7 +96,7 @@ class Rig:
         self.mute = False  # whether the detector's words are
         self.forget()
         self.plant_node = self._adopt(SimulatorNode())
-        self.plant_node._restart()
+        self.plant_node.restart()
         self.detector, self.controller = self._adopt(DynamicsNode()), None
         self.controller = self._adopt(ControllerNode())
         self.model = self.controller.robot
@@ -115,21 +124,30 @@ class Rig:
         node.now, node.wall = lambda: self.now, lambda: self.wall
         node.log, node.diagnosed = Recorder(self), []
         node.get_logger = lambda: node.log
-        timers = [timer for timer in node.timers if timer.callback.__name__ == "_overdue"]
-        node.looks_every = min((1e-9 * timer.timer_period_ns for timer in timers), default=None)
-        node._diagnostics = _Ear(lambda array: node.diagnosed.append(array.status[0].message))
+        publish = node.publish_diagnostics
+
+        def diagnose():
+            wrong, _ = node.health()
+            node.diagnosed.append(wrong or node.last_warning or "running")
+            publish()
+
+        node.publish_diagnostics = diagnose
         return node
 
     def _listen(self):
+        """Take what the nodes publish, as a subscriber in the same process does."""
         plant, detector, controller = self.plant_node, self.detector, self.controller
-        plant.to_states.near = [self._measured]
-        controller.to_command.near = [self._commanded]
-        controller.to_state.near = [self._controller_state]
-        controller.to_reference.near = [self._referred]
-        detector.to_residual.near = [self._residual]
-        detector.to_wrench.near = [self._wrench]
-        detector.to_state.near = [self._word]
-        detector.to_flag.near = [lambda flag: None]
+        for publisher, callback in (
+            (plant.to_states, self._measured),
+            (controller.to_command, self._commanded),
+            (controller.to_state, self._controller_state),
+            (controller.to_reference, self._referred),
+            (detector.to_residual, self._residual),
+            (detector.to_wrench, self._wrench),
+            (detector.to_state, self._word),
+            (detector.to_flag, lambda flag: None),
+        ):
+            publisher.local[:] = [callback]
 
     def replace_detector(self):
         """Kill the detector; a new one takes its place."""
@@ -144,7 +162,7 @@ class Rig:
         self.new_time()
         self._listen()
         if self.words:
-            self.controller._touched(self.words[-1][2])
+            self.controller.receive(VERDICTS, self.words[-1][2])
 
     # the wires
 
@@ -157,10 +175,10 @@ class Rig:
 
     def deliver(self, message):
         """A joint state reaches detector and controller."""
-        self.detector._measured(message)
+        self.detector.receive(STATES, message)
         if self.bad >= UNKNOWN_AFTER:
             assert self.level != "CLEAR", "CLEAR on bad data"
-        self.controller._measured(message)
+        self.controller.receive(STATES, message)
         self._send_trajectory()
 
     def _send_trajectory(self):
@@ -172,12 +190,10 @@ class Rig:
         move = self.demo.next(self.now)
         if move is not None:
             points = to_points(move, POINT_SPACING, self.model.joint_names)
-            self.controller._follow(trajectory_message(*points))
+            self.controller.receive("~/joint_trajectory", trajectory_message(*points))
 
     def _controller_state(self, message):
-        (status,) = message.status
-        facts = {item.key: item.value for item in status.values}
-        self.demo.on_controller(status.message, facts["reason"], facts["detector"] == "heard")
+        self.demo.on_controller(*read_controller_state(message))
 
     def _commanded(self, message):
         tau = np.array(message.data)
@@ -189,9 +205,8 @@ class Rig:
 
     def obey(self, message):
         """A command reaches detector and plant."""
-        if self.detector.settings.effort == "command":
-            self.detector._commanded(message)
-        self.plant_node._command(message)
+        self.detector.receive(COMMANDS, message)
+        self.plant_node.receive(COMMANDS, message)
 
     def check_torque(self, tau):
         """Finite, within the limits, and no faster than its rate limit: all commands of an instant
@@ -216,6 +231,8 @@ class Rig:
         r = np.array(message.effort)
         assert np.isfinite(r).all()
         self.residuals.append((seconds(message.header.stamp), r))
+        if not self.mute:
+            self.controller.receive("dynamics_node/residual", message)
 
     def _wrench(self, message):
         force, torque = message.wrench.force, message.wrench.torque
@@ -223,12 +240,11 @@ class Rig:
         assert np.isfinite(numbers).all()
 
     def _word(self, message):
-        assert message.message in LEVELS
-        told = {item.key: item.value for item in message.values}
-        self.level = message.message
-        self.words.append((self.now, message.message, message, told["reason"]))
+        verdict = read_collision_state(message)
+        self.level = verdict.level.name
+        self.words.append((self.now, self.level, message, verdict.cause))
         if not self.mute:
-            self.controller._touched(message)
+            self.controller.receive(VERDICTS, message)
 
     # time
 
@@ -236,8 +252,8 @@ class Rig:
         """One period of the plant, or several until it is heard again, and what follows."""
         for _ in range(round((dt or self.dt) / self.plant_node.dt)):
             self.pass_time(self.plant_node.dt)
-            self.plant_node._step()
-        self.plant_node._publish()
+            self.plant_node.step()
+        self.plant_node.publish_state()
         self.modes.append((self.now, self.mode))
 
     def pass_time(self, dt):
@@ -250,7 +266,7 @@ class Rig:
         """The same, in wall time."""
         end = self.wall + seconds
         watchers = self.detector, self.controller
-        watching = [(node.looks_every, node._overdue) for node in watchers]
+        watching = [(WATCHDOG_PERIOD, node.watchdog) for node in watchers]
         watching.append((1.0, self._diagnose))
         due = [
             (k * every, act)
@@ -269,7 +285,7 @@ class Rig:
 
     def _diagnose(self):
         for node in (self.plant_node, self.detector, self.controller):
-            node._diagnose()
+            node.publish_diagnostics()
 
     def run(self, simulated, until=lambda: False, dt=None):
         """Let so much time [s] go by, or until something is true; whether it became so."""
@@ -297,7 +313,7 @@ class Rig:
         """All that was said, by these nodes or by all."""
         nodes = nodes or (self.plant_node, self.detector, self.controller)
         for node in nodes:
-            node._diagnose()
+            node.publish_diagnostics()
         return [text for node in nodes for _, text in node.log.warnings] + [
             text for node in nodes for text in node.diagnosed
         ]
@@ -308,7 +324,7 @@ class Rig:
 
     def clear(self):
         """An operator says that all is well again."""
-        return self.controller._clear(Trigger.Request(), Trigger.Response())
+        return self.controller.clear(Trigger.Request(), Trigger.Response())
 
     def set(self, node, **values):
         """Set parameters, dots written as __; the verdict."""
@@ -366,11 +382,6 @@ class Rig:
         assert safe, f"no safe hold: {self.mode}"
         assert safe[0] <= within + 1e-9, safe[0]
         assert all(mode is Mode.SAFE_HOLD for t, mode in modes if t > safe[0])
-
-
-class _Ear:
-    def __init__(self, publish):
-        self.publish = publish
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ def refused(bad, *says, **parameters):
             assert rig.level == "UNKNOWN"
             assert np.abs(rig.plant_node.plant.state.qd).max() < 0.3 * moving  # braked
             rig.was_safe_by(SILENT_AFTER)
-            rig.told("refused a command", *says)
+            rig.told("rejected a command", *says)
             rig.is_normal_again()
             rig.no_touch()
 
@@ -95,7 +95,7 @@ def no_limits():
         rig.run(0.1)
         rig.commands = None
         assert np.isfinite(rig.plant_node.plant.state.q).all()
-        rig.told("begins anew")
+        rig.told("plant restarted")
         rig.is_normal_again(touched=True)  # so it may seem
 
 
@@ -119,7 +119,7 @@ def over_the_limit(joint, lasts):
                 state = plant_is_fine(rig)
                 assert np.abs(rig.residuals[-1][1]).max() < 0.2
             assert state.tau[joint] == rig.model.tau_max[joint]
-            taken = rig.detector.tau.copy()  # as what acts from now on
+            taken = rig.detector.commands.tau  # as what acts from now on
             rig.step()
             np.testing.assert_array_equal(taken, rig.plant_node.plant.state.tau)
             rig.commands = None
@@ -169,7 +169,7 @@ def states_stop(duration, safe, after=0.0):
             rig.run(0.1)
             if safe:
                 rig.was_safe_by(SILENT_AFTER)
-                rig.told("none come any more")
+                rig.told("none received")
             else:
                 assert rig.mode is Mode.TRACKING
             rig.is_normal_again()
@@ -202,8 +202,8 @@ def two_publishers(talks):
             return arm.mode is Mode.SAFE_HOLD
 
         there.until(speak)
-        assert "somebody else commands the arm, too: talker" in arm.reason
-        assert said.heard("somebody else")
+        assert "other nodes command the arm, too: talker" in arm.reason
+        assert said.heard("other nodes")
         there.node.destroy_publisher(rival)
         there.run(0.5)
         arm.clear()
@@ -249,7 +249,7 @@ def step_of_the_target(size, seconds, refused="", safe=False):
                 rig.step()
                 plant_is_fine(rig)
             told = rig.warnings(rig.controller)
-            assert any("refused a trajectory" in text for text in told) is bool(refused), told
+            assert any("rejected a trajectory" in text for text in told) is bool(refused), told
             if refused:
                 assert any(refused in text for text in told), told
                 assert {mode for _, mode in rig.modes} == {Mode.HOLDING}
@@ -269,7 +269,8 @@ def step_of_the_target(size, seconds, refused="", safe=False):
 def _order(rig: Rig, goal, seconds):
     point = JointTrajectoryPoint(positions=[float(x) for x in goal])
     point.time_from_start = Duration(sec=int(seconds), nanosec=int(seconds % 1 * 1e9))
-    rig.controller._follow(JointTrajectory(joint_names=rig.model.joint_names, points=[point]))
+    message = JointTrajectory(joint_names=rig.model.joint_names, points=[point])
+    rig.controller.receive("~/joint_trajectory", message)
 
 
 def lost(message):

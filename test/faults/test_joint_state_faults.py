@@ -19,6 +19,7 @@ from fault_rig import (
 
 import robodyn_ros as rd
 from robodyn_ros.control.arm_controller import Mode
+from robodyn_ros.sensing.sample import Status
 
 NAMES = list(rd.robots.lwr_iii().joint_names)
 MEASURED = {"effort": "joint_states"}
@@ -242,13 +243,15 @@ def no_velocity_from_the_start():
     """Velocities are differences of positions; the first sample waits for the second."""
     with rig_of() as rig:
         seen = []
-        take = rig.controller.sampled
-        rig.controller.sampled = lambda sample: (seen.append(sample), take(sample))
+        take = rig.controller.on_sample
+        rig.controller.on_sample = lambda sample: (seen.append(sample), take(sample))
         rig.states = one(without("velocity"))
         rig.run(1.0)
         assert rig.normal() and rig.mode is Mode.TRACKING
         assert rig.levels <= {"UNKNOWN", "CLEAR"}
-        assert seen[0].restart and not any(sample.restart for sample in seen[1:])
+        assert seen.pop(0).status is Status.INVALID  # no velocity yet
+        assert seen[0].status is Status.RESTART
+        assert {sample.status for sample in seen[1:]} == {Status.OK}
         q, qd = (np.array([getattr(s, name) for s in seen]) for name in ("q", "qd"))
         np.testing.assert_allclose(qd[1:], np.diff(q, axis=0) / rig.dt, atol=1e-6)
         assert np.abs(qd[-1]).max() > 0.05  # never zeros
@@ -451,7 +454,7 @@ def gap(motion):
             rig.run(0.1)
             assert rig.level == "CLEAR" and rig.mode is Mode.SAFE_HOLD  # until cleared
             rig.no_touch()
-            rig.told("none come any more")
+            rig.told("none received")
             rig.is_normal_again()
 
     return play
@@ -474,7 +477,7 @@ def burst():
         given = len(rig.torques)
         rig.step()  # the very next good one is answered
         assert len(rig.residuals) == taken + 1 and len(rig.torques) == given + 1
-        late = rig.controller.pace.latencies[-1], rig.detector.pace.latencies[-1]
+        late = rig.controller.statistics.latencies[-1], rig.detector.statistics.latencies[-1]
         assert max(late) < 0.02
         assert rig.mode is Mode.TRACKING
         rig.told("stamp")
@@ -770,7 +773,7 @@ def push_is_no_scale():
 
 
 BIG, TURN = 1e308, 2.0 * np.pi
-EMPTY = "missing, empty or absurdly long"
+EMPTY = "missing, empty or too long"
 CASES = [
     Case(1, "NaN in position", "D S", spoiled(value("position", 2, np.nan), "'joint_3' is nan")),
     Case(1, "NaN in velocity", "D S", spoiled(value("velocity", 0, np.nan), "'joint_1' is nan")),

@@ -15,7 +15,7 @@ from fault_processes import memory_of
 from fault_rig import SILENT_AFTER, Case, cases, copied, rig_of, set_stamp
 from ros_harness import bench
 
-from diagnostic_msgs.msg import DiagnosticStatus  # isort: skip
+from diagnostic_msgs.msg import DiagnosticArray  # isort: skip
 from rclpy.qos import QoSProfile, ReliabilityPolicy  # isort: skip
 from sensor_msgs.msg import JointState  # isort: skip
 from std_msgs.msg import Bool, Float64MultiArray  # isort: skip
@@ -39,7 +39,7 @@ def detector_dies():
         rig.mute = True
         rig.run(0.1)
         rig.was_safe_by(SILENT_AFTER)
-        rig.told("no word of the detector")
+        rig.told("no verdict of the detector")
         rig.mute = False
         rig.replace_detector()
         rig.is_normal_again()
@@ -61,7 +61,7 @@ def plant_dies(pace=1.0, **parameters):
             assert rig.now - rig.begun_at <= SILENT_AFTER + 1e-9
             rig.run(0.1)
             rig.was_safe_by(SILENT_AFTER)
-            rig.told("none come any more")
+            rig.told("none received")
             rig.deaf = False
             rig.is_normal_again()
             rig.no_touch()
@@ -73,8 +73,8 @@ def controller_dies():
     """The plant holds itself, the detector knows nothing, 20 ms after the last command."""
     with rig_of() as rig:
         rig.begins_normally()
-        rig.controller._measured = lambda message: None
-        rig.controller._overdue = lambda: None
+        rig.controller.receive = lambda topic, message: None
+        rig.controller.watchdog = lambda: None
         rig.run(0.026)
         assert rig.plant_node.braked and rig.level == "UNKNOWN"
         assert rig.now - rig.begun_at <= SILENT_AFTER
@@ -181,13 +181,13 @@ def clock_stands_still(motion):
             rig.pass_wall(0.9)
             assert rig.normal()  # it may just be slow
             rig.pass_wall(0.2)
-            assert rig.level == "UNKNOWN" and "stopped" in rig.reason
+            assert rig.level == "UNKNOWN" and "none received" in rig.reason
             assert rig.mode is (Mode.SAFE_HOLD if motion == "demo" else Mode.HOLDING)
             rig.pass_wall(1.0)
             commands = len(rig.torques)
             rig.pass_wall(2.0)
             assert len(rig.torques) == commands
-            rig.told("none come any more")
+            rig.told("none received")
             rig.pace = 1.0
             rig.run(0.3)
             assert rig.mode is (Mode.SAFE_HOLD if motion == "demo" else Mode.HOLDING)  # latched
@@ -233,12 +233,12 @@ def peers(reliability):
         args = ["-p", "robot.name:=lwr_iii", "-p", "effort:=joint_states", "--log-level", "fatal"]
         with bench(SimulatorNode, DynamicsNode, args=args) as there:
             detector = there.nodes[1]
-            there.until(lambda: detector.word is not None)
+            there.until(lambda: detector.last_state is not None)
             residuals = there.collect(JointState, "dynamics_node/residual", qos)
             there.until(lambda: len(residuals) > 5)
             publisher = there.node.create_publisher(JointState, "joint_states", qos)
             there.until(lambda: publisher.get_subscription_count() == 1)
-            words = there.collect(DiagnosticStatus, "dynamics_node/collision_state", LATCHED)
+            words = there.collect(DiagnosticArray, "dynamics_node/collision_state", LATCHED)
             flags = there.collect(Bool, "dynamics_node/collision", LATCHED)
             there.until(lambda: words and flags, 1.0)
 
@@ -273,10 +273,10 @@ def errors_kept():
 
 def burst_on_the_wire():
     """A thousand stale messages through the middleware; what comes after them is answered soon."""
-    args = ["-p", "robot.name:=lwr_iii", "-p", "stamps:=header", "--log-level", "fatal"]
+    args = ["-p", "robot.name:=lwr_iii", "-p", "sensing.stamps:=header", "--log-level", "fatal"]
     with bench(SimulatorNode, ControllerNode, args=args) as there:
         plant, controller = there.nodes
-        there.until(lambda: controller.pace.samples > 100)
+        there.until(lambda: controller.statistics.samples > 100)
         talker = there.node.create_publisher(JointState, "joint_states", STATE_OUT)
         there.until(lambda: talker.get_subscription_count() == 1)
         late = []
@@ -285,8 +285,8 @@ def burst_on_the_wire():
             set_stamp(stale.header.stamp, plant.now() - 2.0)
             for _ in range(1000):
                 talker.publish(stale)
-            sent, before = time.perf_counter(), controller.pace.samples
-            there.until(lambda before=before: controller.pace.samples > before + 5)
+            sent, before = time.perf_counter(), controller.statistics.samples
+            there.until(lambda before=before: controller.statistics.samples > before + 5)
             late.append(time.perf_counter() - sent)
         assert min(late) < 0.1, late
 

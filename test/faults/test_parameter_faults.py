@@ -128,7 +128,7 @@ CASES = [
     Case(26, "unknown link", "R", refused("detector", "hand", monitor__wrench_link="hand")),
     Case(26, "unknown law", "R", refused("controller", "one of", arm__controller="magic")),
     Case(26, "negative rate", "R", refused("controller", "tau_rate", arm__tau_rate_max=[-1.0])),
-    Case(26, "fixed one", "R", refused("detector", "read-only", stamps="receipt")),
+    Case(26, "fixed one", "R", refused("detector", "read-only", sensing__stamps="receipt")),
     Case(26, "plant: negative timeout", "R",
          refused("simulator", "command_timeout must be", command_timeout=-1.0)),
     Case(26, "plant: NaN", "R", refused("simulator", "push_duration must be", push_duration=NAN)),

@@ -45,7 +45,7 @@ def running_arm(tmp_path_factory):
 def simulator_killed(look):
     look.kill(SIMULATOR)
     look.until(lambda: look.level == "UNKNOWN" and look.mode == "SAFE_HOLD")
-    look.says("dynamics_node", "stopped")
+    look.says("dynamics_node", "none received")
     assert look.levels == {"UNKNOWN"}
     look.restart(SIMULATOR)
     look.moves()

@@ -40,7 +40,7 @@ class Described:
             self.log = Recorder(self)
             self.node.get_logger = lambda: self.log
             begun = time.process_time()
-            self.node._described(String(data=text))
+            self.node.receive("robot_description", String(data=text))
             self.took = time.process_time() - begun
             self.node.destroy_node()
         finally:

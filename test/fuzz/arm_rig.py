@@ -27,9 +27,10 @@ from std_msgs.msg import Float64MultiArray  # noqa: E402
 from std_srvs.srv import SetBool, Trigger  # noqa: E402
 
 from robodyn_ros.control.arm_controller import Mode  # noqa: E402
+from robodyn_ros.detection.detector import Level  # noqa: E402
+from robodyn_ros.nodes.codec import read_collision_state, seconds, set_stamp  # noqa: E402
 from robodyn_ros.nodes.controller_node import ControllerNode  # noqa: E402
 from robodyn_ros.nodes.dynamics_node import DynamicsNode  # noqa: E402
-from robodyn_ros.nodes.runtime import seconds, set_stamp  # noqa: E402
 from robodyn_ros.nodes.simulator_node import SimulatorNode  # noqa: E402
 
 DT = 0.002  # [s] between joint states
@@ -57,13 +58,13 @@ ARGS = {
 
 def callback_of(node: Any, topic: str) -> Any:
     """Return the callback of a node for this topic."""
-    found = [i.callback for i in node.inlets if i.subscription.topic_name.endswith(topic)]
+    found = [s.callback for s in node.local_subscriptions if s.topic.endswith(topic)]
     return found[0]
 
 
 def listen(node: Any, topic: str, callback: Any) -> None:
     """Call back on every message that a node publishes on this topic."""
-    next(o for o in node.outlets if o.publisher.topic_name.endswith(topic)).near.append(callback)
+    next(p for p in node.local_publishers if p.topic.endswith(topic)).local.append(callback)
 
 
 def same_state(message: JointState) -> JointState:
@@ -122,6 +123,7 @@ class Rig:
         """Forget all that was seen so far."""
         self.state: Any = None  # the last joint state of the plant
         self.word: Any = None  # the last verdict of the detector
+        self.level = Level.UNKNOWN  # and its level
         self.tau: np.ndarray | None = None  # the last command
         self.accepted: float | None = (
             None  # [s], stamp of the last joint state, if it was accepted
@@ -154,13 +156,12 @@ class Rig:
         expect(np.isfinite(numbers).all(), "the wrench is", numbers)
 
     def _hear_word(self, message: Any) -> None:
-        self.word = message
-        expect(message.message in ("UNKNOWN", "CLEAR", "CONTACT", "COLLISION"), message)
-        if message.message != "UNKNOWN":
+        self.word, self.level = message, read_collision_state(message).level
+        if self.level is not Level.UNKNOWN:
             self.tally["known"] += 1
             self.tally["judged"] += not self.excused
-        touched = message.message in ("CONTACT", "COLLISION")
-        expect(self.excused or not touched, "a false alarm:", message.message, message.values)
+        touched = self.level >= Level.CONTACT
+        expect(self.excused or not touched, "a false alarm:", message.status)
         self._told(message)
 
     def _hear_command(self, message: Any) -> None:
@@ -212,7 +213,7 @@ class Rig:
         if sent.verdict is not Verdict.BAD or not moving:
             self.seen_at = self.now
         if self.bad >= LOST:
-            expect(self.word.message == "UNKNOWN", f"{self.word.message} on bad data:", sent.what)
+            expect(self.level is Level.UNKNOWN, f"{self.level.name} on bad data:", sent.what)
         if self.bad >= LOST and self.now - self.seen_at > SAFE:
             mode = self.controller.arm.mode
             expect(mode not in (Mode.TRACKING, Mode.RESUMING), "goes on blindly:", mode)
@@ -225,7 +226,7 @@ class Rig:
             callback(sent.message)
         taken, self.state = self.state is not None, self.state or before
         expect(not (taken and sent.verdict is Verdict.BAD), "obeyed a command:", sent.what)
-        expect(taken or sent.verdict is not Verdict.GOOD, "refused a command:", sent.what)
+        expect(taken or sent.verdict is not Verdict.GOOD, "rejected a command:", sent.what)
 
     def deliver_push(self, sent: Sent) -> None:
         """Pass a push to the plant."""
@@ -234,7 +235,7 @@ class Rig:
         taken = len(self.plant.plant.pushes) > before
         self._excuse(taken)
         expect(not (taken and sent.verdict is Verdict.BAD), "was pushed:", sent.what, sent.message)
-        expect(taken or sent.verdict is not Verdict.GOOD, "refused a push:", sent.message)
+        expect(taken or sent.verdict is not Verdict.GOOD, "rejected a push:", sent.message)
 
     def deliver_trajectory(self, sent: Sent) -> None:
         """Pass a trajectory to the controller."""
@@ -245,7 +246,7 @@ class Rig:
             same = arm.mode is mode and np.array_equal(arm.reference.q, wanted.q)
             expect(same, "followed a trajectory:", sent.what, sent.message)
         elif sent.verdict is Verdict.GOOD and mode in (Mode.HOLDING, Mode.TRACKING):
-            expect(arm.mode is Mode.TRACKING, "refused a trajectory:", sent.message)
+            expect(arm.mode is Mode.TRACKING, "rejected a trajectory:", sent.message)
 
     def deliver_word(self, sent: Sent) -> None:
         """Pass a verdict to the controller."""
@@ -282,7 +283,7 @@ class Rig:
 
     def clear(self) -> Any:
         """Call `clear` of the controller; return its response."""
-        return self.controller._clear(Trigger.Request(), Trigger.Response())
+        return self.controller.clear(Trigger.Request(), Trigger.Response())
 
     def enable(self, enabled: bool) -> None:
         """Enable or disable the controller."""
@@ -312,10 +313,10 @@ class Rig:
         return normal_at * DT
 
     def _abnormal(self) -> str:
-        """Return what is not normal, or an empty text."""
-        arm, word = self.controller.arm, self.word
-        if word.message != "CLEAR":
-            return f"{word.message}, {[item.value for item in word.values]}"
+        """What is not as it should be, or nothing."""
+        arm = self.controller.arm
+        if self.level is not Level.CLEAR:
+            return f"{self.level.name}, {read_collision_state(self.word).cause}"
         if arm.mode not in NORMAL:
             return f"{arm.mode}, {arm.reason}"
         return "" if self.accepted == self.now else "no sample is believed"
@@ -350,7 +351,7 @@ def rig() -> Iterator[Rig]:
     made = Rig()
     try:
         made.run(100)
-        expect(made.word.message == "CLEAR" and made.controller.arm.mode is Mode.HOLDING)
+        expect(made.level is Level.CLEAR and made.controller.arm.mode is Mode.HOLDING)
         yield made
     finally:
         made.close()

@@ -15,9 +15,9 @@ import numpy as np
 from fuzz_tools import Verdict, expect, mutated_bytes, pick, random_of, time_limit
 
 import robodyn_ros as rd
-from robodyn_ros.identification.bag_log import read_bag
-from robodyn_ros.identification.csv_log import ColumnMap, read_csv
-from robodyn_ros.identification.log import LARGEST, Log
+from robodyn_ros.sensing.bag_log import read_bag
+from robodyn_ros.sensing.csv_log import ColumnMap, read_csv
+from robodyn_ros.sensing.log import Log, value_limits
 
 N, SAMPLES = 2, 60
 JOINTS = ("joint_1", "joint_2")
@@ -89,7 +89,8 @@ def _is_bad(row: list[str]) -> bool:
         t, *others = (abs(float(cell)) for cell in row)
     except ValueError:
         return True
-    return len(row) != len(NAMES) or not t <= 1e12 or not all(x <= LARGEST for x in others)
+    limits = [value_limits()[name.partition("_")[0]] for name in NAMES]
+    return len(row) != len(NAMES) or not all(x <= y for x, y in zip((t, *others), limits))
 
 
 def compare(log: Log, table: np.ndarray, warned: bool) -> None:
@@ -150,7 +151,8 @@ class Recorded(NamedTuple):
         """BAD if a number that is kept cannot be; velocities are kept if all messages have any."""
         kept = self.kept()
         fields = [0, 2] + [1] * all(values[1].size == N for _, values in kept)
-        bad = any(not (np.abs(values[k]) <= LARGEST).all() for _, values in kept for k in fields)
+        limits = [value_limits()[name] for name in ("q", "qd", "tau")]
+        bad = any((~(np.abs(row[k]) <= limits[k])).any() for _, row in kept for k in fields)
         return Verdict.BAD if bad and not self.garbled else Verdict.EITHER
 
 
@@ -232,7 +234,8 @@ def _refused(refusal: Exception) -> str:
 def _read(log: Log) -> str:
     for values in (log.t, log.q, log.qd, log.tau):
         expect(np.isfinite(values).all(), "read what is not finite")
-    for values in (log.q, log.qd, log.tau):
-        expect(np.abs(values).max() <= LARGEST, "read", np.abs(values).max())
+    for name in ("q", "qd", "tau"):
+        largest = np.abs(getattr(log, name)).max()
+        expect(largest <= value_limits()[name], "read", largest)
     expect((np.diff(log.t) > 0.0).all(), "time goes back")
     return "read"

@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from builtin_interfaces.msg import Duration
-from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
+from diagnostic_msgs.msg import DiagnosticArray, KeyValue
 from fuzz_tools import NOT_FINITE, ODD_NUMBERS, Verdict, pick
 from geometry_msgs.msg import WrenchStamped
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from robodyn_ros.nodes.runtime import seconds, set_stamp
+from robodyn_ros.nodes.codec import seconds, set_stamp
 
 Random = np.random.Generator
 NAMES = ("", "joint_1", "joint_9", "x" * 300, "é\u0000", "base", "link_3", " ", "joint_1 ")
@@ -309,18 +309,22 @@ def _mistime(message: JointTrajectory, random: Random) -> None:
 # dynamics_node/collision_state
 
 
-def word(random: Random, right: DiagnosticStatus) -> Sent:
-    """A word about contact, as the detector would not say it."""
-    what = pick(random, ["residual", "stamp", "keys", "level", "right"])
+def word(random: Random, right: DiagnosticArray) -> Sent:
+    """A collision state as the detector would not publish it."""
+    what = pick(random, ["stamp", "texts", "level", "statuses", "right"])
     message = copy.deepcopy(right)
-    odd = ["nan", "inf", "-1e308", "x", "", "0x10", "1 2", " ".join(["nan"] * 7), "9" * 400]
-    facts = {item.key: item.value for item in message.values}
-    if what in ("residual", "stamp"):
-        facts[what] = pick(random, odd)
-    elif what == "keys":
-        facts = {pick(random, NAMES): pick(random, odd) for _ in range(3)}
+    odd = ["nan", "inf", "-1e308", "x", "", "0x10", "1 2", "9" * 400, "COLLISION", "elbow"]
+    stamp = message.header.stamp
+    if what == "stamp":
+        stamp.sec = int(random.integers(-(2**31), 2**31))
+        stamp.nanosec = int(random.integers(2**32))
+    elif what == "texts":
+        keys = ["joints", "link", "fault", "fault_joint", "worst", "cause", *NAMES]
+        pairs = [KeyValue(key=pick(random, keys), value=pick(random, odd)) for _ in range(4)]
+        message.status[0].values = pairs
     elif what == "level":
-        message.message = pick(random, ["", "clear", "COLLISION", "CONTACT", "UNKNOWN", "x" * 999])
-        message.level = bytes([int(random.integers(256))])
-    message.values = [KeyValue(key=key, value=value) for key, value in facts.items()]
+        message.status[0].message = pick(random, odd)
+        message.status[0].level = bytes([int(random.integers(256))])
+    elif what == "statuses":
+        message.status = message.status * int(random.integers(3))
     return Sent(message, what, Verdict.EITHER)

@@ -53,8 +53,32 @@ LINKS = tuple(f"link_{k}" for k in range(1, 8))
 INF = math.inf
 GAIN = Each(1e-3, 1e4, (1.0, 400.0))
 THRESHOLD = Each(0.0, INF, (0.5, 50.0))
+SENSING = {
+    "sensing.max_age": Number(1e-3, 3600.0, (0.5, 2.0)),
+    "sensing.max_lead": Number(1e-3, 3600.0, (0.2, 0.4)),
+    "sensing.clock_reset": Number(0.01, 3600.0, (1.5, 3.0)),
+    "sensing.silence": Number(1e-3, 60.0, (0.02, 0.1)),
+    "sensing.silence_periods": Number(1.0, 100.0, (2.0, 5.0)),
+    "sensing.max_invalid": Number(0.0, 1e3, (0.0, 2.0)),
+    "sensing.max_position": Number(1e-3, 1e9, (1e4, 1e5)),
+    "sensing.max_velocity": Number(1e-3, 1e9, (1e2, 1e3)),
+    "sensing.max_effort": Number(1e-3, 1e15, (1e6, 1e12)),
+    "sensing.max_jump": Number(1e-6, 10.0, (0.02, 0.05)),
+    "sensing.max_jump_receipt": Number(1e-6, 10.0, (0.05, 0.2)),
+    "sensing.jump_samples": Number(1.0, 1e3, (2.0, 5.0)),
+    "sensing.stuck_time": Number(1e-3, 10.0, (0.05, 0.1)),
+    "sensing.stuck_samples": Number(1.0, 1e3, (3.0, 6.0)),
+    "sensing.stuck_travel": Number(1e-6, 10.0, (0.005, 0.02)),
+    "sensing.stuck_reference_travel": Number(1e-6, 10.0, (0.02, 0.05)),
+    "sensing.stuck_torque_time": Number(1e-3, 10.0, (0.02, 0.05)),
+    "sensing.stuck_torque_share": Number(0.01, 10.0, (0.4, 0.9)),
+    "sensing.hand_over": Number(0.0, 60.0, (0.1, 0.5)),
+    "sensing.blind_time": Number(0.01, 60.0, (0.5, 2.0)),
+    "sensing.invalid_time": Number(0.01, 60.0, (0.1, 0.5)),
+}
 RULES: dict[str, dict[str, Any]] = {
     "dynamics_node": {
+        **SENSING,
         "heartbeat": Number(0.0, INF, (0.0, 0.1)),
         "monitor.gain": GAIN,
         "monitor.friction": Switch(),
@@ -75,6 +99,7 @@ RULES: dict[str, dict[str, Any]] = {
         "monitor.wrench_link": Choice(("", *LINKS)),
     },
     "controller_node": {
+        **SENSING,
         "detector_timeout": Number(0.0, INF, (0.02, 0.1)),
         "react_to": Choice(("contact", "collision")),
         "arm.controller": Choice(("passivity", "computed_torque", "pd_gravity", "pid")),
@@ -111,7 +136,7 @@ RULES: dict[str, dict[str, Any]] = {
 TOGETHER = ("monitor.contact.base", "monitor.collision.base", "arm.controller", "arm.friction")
 FIXED = {
     "dynamics_node": ("robot.name", "robot.urdf", "effort"),
-    "controller_node": ("robot.name", "rate", "lockstep", "stamps"),
+    "controller_node": ("robot.name", "rate", "lockstep", "sensing.stamps"),
     "simulator_node": ("robot.root", "rate", "plant.kind", "plant.start", "plant.seed"),
 }
 WORDS = ("", "x", "nan", "1.0", "joint_1", "joint_9", "true", "\u0000", "é" * 200)

@@ -7,7 +7,7 @@ from fuzz_tools import Finding, Verdict, expect, mutated_bytes, random_of, time_
 from fuzz_urdf import seeds, verdict
 from source_tree import ROOT
 
-from robodyn_ros.identification.log import Log
+from robodyn_ros.sensing.log import Log
 
 RIGHT = (ROOT / "urdf" / "planar_2r.urdf").read_bytes()
 WRONG = {

@@ -7,7 +7,7 @@ import numpy as np
 import robodyn_ros as rd
 from robodyn_ros.dynamics.friction import friction_torque
 from robodyn_ros.identification.excitation import excitation
-from robodyn_ros.identification.log import Log
+from robodyn_ros.sensing.log import Log
 
 WIDTH = 0.01
 

@@ -16,9 +16,9 @@ import robodyn_ros as rd
 from robodyn_ros.dynamics.friction import friction_torque
 from robodyn_ros.errors import ArgumentError
 from robodyn_ros.identification.identify import identify
-from robodyn_ros.identification.log import Log
 from robodyn_ros.identification.payload import find_gains, identify_payload
 from robodyn_ros.model.rigid_body import pseudo_inertia
+from robodyn_ros.sensing.log import Log
 from robodyn_ros.simulation.disturbances import perturbed
 
 pytest.importorskip("cvxpy")

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from robodyn_ros.errors import ArgumentError, LogWarning
-from robodyn_ros.identification.bag_log import read_bag
-from robodyn_ros.identification.csv_log import ColumnMap, read_csv
-from robodyn_ros.identification.log import Log
+from robodyn_ros.sensing.bag_log import read_bag
+from robodyn_ros.sensing.csv_log import ColumnMap, read_csv
+from robodyn_ros.sensing.log import Log
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data" / "ur10e"
 ROWS = 100

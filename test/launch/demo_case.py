@@ -7,7 +7,7 @@ from pathlib import Path
 import launch_testing
 import rclpy
 from ament_index_python.packages import get_package_share_path
-from diagnostic_msgs.msg import DiagnosticStatus
+from diagnostic_msgs.msg import DiagnosticArray
 from launch import LaunchDescription
 from launch.actions import IncludeLaunchDescription
 from launch.launch_description_sources import PythonLaunchDescriptionSource
@@ -38,9 +38,9 @@ class TestDemo(unittest.TestCase):
         try:
             node.create_subscription(JointState, "dynamics_node/residual", residuals.append, 10)
             node.create_subscription(
-                DiagnosticStatus,
+                DiagnosticArray,
                 "dynamics_node/collision_state",
-                lambda message: levels.append(message.message),
+                lambda message: levels.append(message.status[0].message),
                 latched,
             )
             end = time.monotonic() + LONGEST

@@ -7,7 +7,7 @@ from ros_harness import bench
 import robodyn_ros as rd
 
 from builtin_interfaces.msg import Duration  # isort: skip
-from diagnostic_msgs.msg import DiagnosticStatus, KeyValue  # isort: skip
+from diagnostic_msgs.msg import DiagnosticArray  # isort: skip
 from sensor_msgs.msg import JointState  # isort: skip
 from std_msgs.msg import Float64MultiArray  # isort: skip
 from std_srvs.srv import SetBool, Trigger  # isort: skip
@@ -15,14 +15,15 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint  # isort: 
 
 from robodyn_ros.control.arm_controller import Mode  # isort: skip
 from robodyn_ros.nodes.controller_node import ControllerNode  # isort: skip
-from robodyn_ros.nodes.runtime import LATCHED, STATE_IN, seconds  # isort: skip
+from robodyn_ros.nodes.codec import collision_state, seconds  # isort: skip
+from robodyn_ros.nodes.runtime import LATCHED, STATE_IN  # isort: skip
 from robodyn_ros.nodes.simulator_node import SimulatorNode  # isort: skip
 from robodyn_ros.trajectory.joint_move import joint_move  # isort: skip
 
 MODEL = rd.robots.lwr_iii()
 START = [0.0, 0.6, 0.0, 1.2, 0.0, 0.8, 0.0]
 ARGS = ["-p", "robot.name:=lwr_iii", "-p", "free_running:=true", "-p", "use_sim_time:=true"]
-ARGS += ["-p", f"plant.start:={START}"]
+ARGS += ["-p", f"plant.start:={START}", "-p", "detector_timeout:=0.0"]
 
 
 class Talk:
@@ -39,7 +40,7 @@ class Talk:
             JointTrajectory, "controller_node/joint_trajectory", 10
         )
         self.to_state = there.node.create_publisher(
-            DiagnosticStatus, "dynamics_node/collision_state", LATCHED
+            DiagnosticArray, "dynamics_node/collision_state", LATCHED
         )
         there.until(lambda: self.to_trajectory.get_subscription_count() == 1)
         there.until(lambda: self.to_state.get_subscription_count() == 1)
@@ -62,9 +63,8 @@ class Talk:
         self.to_trajectory.publish(JointTrajectory(joint_names=list(names), points=[point]))
 
     def say(self, level):
-        self.to_state.publish(
-            DiagnosticStatus(message=level, values=[KeyValue(key="stamp", value="0")])
-        )
+        verdict = rd.Verdict(0.0, rd.Level[level], np.zeros(7))
+        self.to_state.publish(collision_state(verdict, 0.0, "test", rd.Level.CLEAR))
 
     def torques(self):
         return np.array([list(c.data) for c in self.commands])

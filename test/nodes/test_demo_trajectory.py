@@ -145,7 +145,7 @@ def test_the_node_moves_the_arm_stops_when_told_and_goes_on(tmp_path):
     with bench(SimulatorNode, ControllerNode, DemoNode, args=["--params-file", str(path)]) as on:
         _, controller, demo = on.nodes
         sent, states = [], on.collect(DiagnosticArray, "controller_node/state", LATCHED)
-        demo.to_trajectory.near.append(sent.append)
+        demo.to_trajectory.local.append(sent.append)
         on.until(lambda: len(sent) >= 2 and controller.arm.mode is Mode.TRACKING, 30.0)
         assert demo._states is None  # arrived where it was sent: no position was needed
         assert on.set(demo, active=False).successful
@@ -171,7 +171,7 @@ def test_the_old_parameters_of_the_controller_name_the_demo_node(old, new):
     from robodyn_ros.nodes.controller_node import ControllerNode
 
     with (
-        pytest.raises(rd.ArgumentError, match=f"demo_node moves the arm, set {new} there"),
+        pytest.raises(rd.ArgumentError, match=f"is now {new} of demo_node"),
         bench(ControllerNode, args=["-p", "robot.name:=lwr_iii", "-p", old]),
     ):
         pass

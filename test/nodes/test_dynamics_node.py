@@ -6,7 +6,7 @@ from ros_harness import bench
 
 import robodyn_ros as rd
 
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus  # isort: skip
+from diagnostic_msgs.msg import DiagnosticArray  # isort: skip
 from geometry_msgs.msg import WrenchStamped  # isort: skip
 from sensor_msgs.msg import JointState  # isort: skip
 from std_msgs.msg import Bool, Float64MultiArray, String  # isort: skip
@@ -14,7 +14,8 @@ from std_srvs.srv import Trigger  # isort: skip
 from visualization_msgs.msg import Marker, MarkerArray  # isort: skip
 
 from robodyn_ros.nodes.dynamics_node import DynamicsNode  # isort: skip
-from robodyn_ros.nodes.runtime import LATCHED, STATE_IN, set_stamp  # isort: skip
+from robodyn_ros.nodes.codec import read_collision_state, set_stamp  # isort: skip
+from robodyn_ros.nodes.runtime import LATCHED, STATE_IN  # isort: skip
 
 MODEL = rd.robots.planar_2r()
 # In simulated time, which only the stamps tell: a busy machine leaves no gaps then
@@ -56,6 +57,17 @@ class Arm:
             self.there.run(0.001)
 
 
+def reports_of(there):
+    """A list that fills with the detector's collision states."""
+    found, topic = [], "dynamics_node/collision_state"
+
+    def keep(message):
+        found.append(read_collision_state(message))
+
+    there.node.create_subscription(DiagnosticArray, topic, keep, LATCHED)
+    return found
+
+
 @pytest.fixture
 def there():
     with bench(DynamicsNode, args=ARGS) as found:
@@ -65,22 +77,20 @@ def there():
 def test_a_push_is_felt_and_told(there):
     arm = Arm(there)
     residuals = there.collect(JointState, "dynamics_node/residual", STATE_IN)
-    states = there.collect(DiagnosticStatus, "dynamics_node/collision_state", LATCHED)
+    states = reports_of(there)
     flags = there.collect(Bool, "dynamics_node/collision", LATCHED)
     wrenches = there.collect(WrenchStamped, "dynamics_node/external_wrench", STATE_IN)
     arm.stay(100)
-    there.until(lambda: states and states[-1].message == "CLEAR")
-    assert states[-1].level == DiagnosticStatus.OK
+    there.until(lambda: states and states[-1].level is rd.Level.CLEAR)
     assert not flags[-1].data
     assert np.abs(residuals[-1].effort).max() < 1e-9
     arm.stay(150, push=(6.0, 5.0))
-    there.until(lambda: states[-1].message == "COLLISION")
-    assert states[-1].level == DiagnosticStatus.ERROR
+    there.until(lambda: states[-1].level is rd.Level.COLLISION)
     assert flags[-1].data
     assert list(residuals[-1].name) == list(MODEL.joint_names)
     np.testing.assert_allclose(residuals[-1].effort, [6.0, 5.0], rtol=0.05)
-    facts = {item.key: item.value for item in states[-1].values}
-    assert facts["link"] == MODEL.link_names[1] and facts["joints"] == "joint_1 joint_2"
+    assert states[-1].link == MODEL.link_names[1]
+    assert states[-1].joints == ("joint_1", "joint_2")
     W = wrenches[-1]
     assert W.header.frame_id == MODEL.link_names[1]
     expected = rd.external_wrench(
@@ -89,7 +99,7 @@ def test_a_push_is_felt_and_told(there):
     told = np.array([W.wrench.force.x, W.wrench.force.y, W.wrench.force.z])
     assert np.linalg.norm(told) == pytest.approx(np.linalg.norm(expected[:3]), rel=0.1)
     arm.stay(150)
-    there.until(lambda: states[-1].message == "CLEAR")
+    there.until(lambda: states[-1].level is rd.Level.CLEAR)
     assert not flags[-1].data
 
 
@@ -104,30 +114,30 @@ def test_joints_may_come_in_another_order(there):
 def test_without_torque_nothing_is_known():
     args = [*ARGS, "-p", "effort:=joint_states"]
     with bench(DynamicsNode, args=args) as there:
-        states = there.collect(DiagnosticStatus, "dynamics_node/collision_state", LATCHED)
+        states = reports_of(there)
         arm = Arm(there, effort=False)
         arm.stay(50)
         there.until(lambda: bool(states))
-        assert {state.message for state in states} == {"UNKNOWN"}
-        assert "no effort" in {item.key: item.value for item in states[-1].values}["reason"]
+        assert {state.level for state in states} == {rd.Level.UNKNOWN}
+        assert "no effort" in states[-1].cause
         arm.effort = True
         arm.stay(100)
-        there.until(lambda: states[-1].message == "CLEAR")
+        there.until(lambda: states[-1].level is rd.Level.CLEAR)
 
 
 def test_silence_gives_unknown_and_says_why(there):
-    states = there.collect(DiagnosticStatus, "dynamics_node/collision_state", LATCHED)
+    states = reports_of(there)
     reports = there.collect(DiagnosticArray, "/diagnostics")
     Arm(there).stay(100)
-    there.until(lambda: states and states[-1].message == "UNKNOWN")
-    assert "stopped" in {item.key: item.value for item in states[-1].values}["reason"]
-    there.until(lambda: any("stopped" in r.status[0].message for r in reports))
+    there.until(lambda: states and states[-1].level is rd.Level.UNKNOWN)
+    assert "none received" in states[-1].cause
+    there.until(lambda: any("none received" in r.status[0].message for r in reports))
 
 
 def test_parameters_change_while_running_and_bad_ones_are_refused(there):
     (node,) = there.nodes
     arm = Arm(there)
-    states = there.collect(DiagnosticStatus, "dynamics_node/collision_state", LATCHED)
+    states = reports_of(there)
     residuals = there.collect(JointState, "dynamics_node/residual", STATE_IN)
     arm.stay(100, push=(1.0, 0.0))
     before = residuals[-1].effort[0]
@@ -135,9 +145,9 @@ def test_parameters_change_while_running_and_bad_ones_are_refused(there):
     assert there.set(node, monitor__contact__base=1, monitor__collision__base=5.0).successful
     arm.stay(2, push=(1.0, 0.0))
     assert residuals[-1].effort[0] == pytest.approx(before, abs=0.02)  # nothing jumps
-    assert states[-1].message == "CLEAR"
+    assert states[-1].level is rd.Level.CLEAR
     arm.stay(100, push=(1.5, 0.0))
-    there.until(lambda: states[-1].message == "CONTACT")
+    there.until(lambda: states[-1].level is rd.Level.CONTACT)
     for bad, reason in (
         ({"monitor__gain": -1.0}, "gain"),
         ({"monitor__gain": [1.0, 2.0, 3.0]}, "one number or 2"),
@@ -170,9 +180,9 @@ def test_the_robot_may_come_by_topic():
         described.publish(String(data=rd.to_urdf(MODEL)))
         there.until(lambda: node.robot is not None)
         assert node.robot.joint_names == MODEL.joint_names
-        states = there.collect(DiagnosticStatus, "dynamics_node/collision_state", LATCHED)
+        states = reports_of(there)
         Arm(there).stay(100)
-        there.until(lambda: states and states[-1].message == "CLEAR")
+        there.until(lambda: states and states[-1].level is rd.Level.CLEAR)
 
 
 def test_an_arrow_shows_the_force_while_something_touches(there):
@@ -197,7 +207,7 @@ def test_arrows_come_also_after_time_went_back(there):
     arm, node = Arm(there), there.nodes[0]
     drawn = there.collect(MarkerArray, "dynamics_node/markers", STATE_IN)
     there.until(lambda: node.to_markers.wanted)
-    node.drawn = 1e6  # [s], of another time
+    node.last_marker_time = 1e6  # [s], of another time
     arm.stay(20)
     there.until(lambda: drawn)
 

@@ -7,13 +7,15 @@ import numpy as np
 import pytest
 from ros_harness import bench
 
-from diagnostic_msgs.msg import DiagnosticStatus  # isort: skip
+from diagnostic_msgs.msg import DiagnosticArray  # isort: skip
 
 import robodyn_ros as rd
 from robodyn_ros.control.arm_controller import Mode
 from robodyn_ros.dynamics.posture import start_posture
 from robodyn_ros.model.robots import BUILT_IN
 from robodyn_ros.nodes.composed import connect
+
+from robodyn_ros.nodes.codec import read_collision_state  # isort: skip
 from robodyn_ros.nodes.controller_node import ControllerNode
 from robodyn_ros.nodes.demo_node import DemoNode
 from robodyn_ros.nodes.dynamics_node import DynamicsNode
@@ -106,10 +108,10 @@ def test_a_strange_arm_runs_with_them(tmp_path):
     with bench(SimulatorNode, DynamicsNode, ControllerNode, DemoNode, args=args) as there:
         simulator, detector, controller, _ = there.nodes
         connect(there.nodes)
-        detector.to_state.near.append(
+        detector.to_state.local.append(
             lambda word: told.append((simulator.plant.state.t, _facts(word)))
         )
-        there.collect(DiagnosticStatus, "dynamics_node/collision_state", LATCHED)
+        there.collect(DiagnosticArray, "dynamics_node/collision_state", LATCHED)
         there.until(lambda: simulator.plant.state.t > 20.0, 120.0)
         assert controller.arm.mode is Mode.TRACKING
     script = [
@@ -123,4 +125,5 @@ def test_a_strange_arm_runs_with_them(tmp_path):
 
 
 def _facts(word):
-    return word.message, {item.key: item.value for item in word.values}["link"]
+    report = read_collision_state(word)
+    return report.level.name, report.link

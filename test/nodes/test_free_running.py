@@ -4,14 +4,16 @@ import numpy as np
 import pytest
 from ros_harness import bench
 
-from diagnostic_msgs.msg import DiagnosticStatus  # isort: skip
+from diagnostic_msgs.msg import DiagnosticArray  # isort: skip
 
 from robodyn_ros.control.arm_controller import Mode  # isort: skip
 from robodyn_ros.nodes.composed import connect  # isort: skip
 from robodyn_ros.nodes.controller_node import ControllerNode  # isort: skip
 from robodyn_ros.nodes.demo_node import DemoNode  # isort: skip
 from robodyn_ros.nodes.dynamics_node import DynamicsNode  # isort: skip
-from robodyn_ros.nodes.runtime import LATCHED, seconds  # isort: skip
+from robodyn_ros.nodes.local_topics import LocalQueue  # isort: skip
+from robodyn_ros.nodes.codec import seconds  # isort: skip
+from robodyn_ros.nodes.runtime import LATCHED  # isort: skip
 from robodyn_ros.nodes.simulator_node import SimulatorNode  # isort: skip
 
 SCENE = """
@@ -42,12 +44,10 @@ SCENE = """
 def connect_demo(nodes):
     """Let demo_node talk by plain calls: its trajectories begin at the same sample every time."""
     simulator, _, controller, demo = nodes
-    for inlet in demo.inlets:
-        for outlet in (*simulator.outlets, *controller.outlets):
-            inlet.plug_into(outlet)
-    for inlet in controller.inlets:
-        for outlet in demo.outlets:
-            inlet.plug_into(outlet)
+    connect([controller, demo])
+    for subscription in demo.local_subscriptions:
+        for publisher in simulator.local_publishers:
+            subscription.connect(publisher, LocalQueue())
 
 
 def play(path, until, near):
@@ -64,8 +64,8 @@ def play(path, until, near):
         def keep(message):
             residuals.append((seconds(message.header.stamp), tuple(message.effort)))
 
-        there.nodes[1].to_residual.near.append(keep)
-        states = there.collect(DiagnosticStatus, "dynamics_node/collision_state", LATCHED)
+        there.nodes[1].to_residual.local.append(keep)
+        states = there.collect(DiagnosticArray, "dynamics_node/collision_state", LATCHED)
 
         def over():
             if not modes or modes[-1] is not controller.arm.mode:
@@ -73,7 +73,7 @@ def play(path, until, near):
             return residuals and residuals[-1][0] >= until
 
         there.until(over, 60.0)
-    return dict(residuals), [s.message for s in states], modes
+    return dict(residuals), [s.status[0].message for s in states], modes
 
 
 @pytest.mark.parametrize("near", [False, True], ids=["by topics", "by calls"])

@@ -47,18 +47,18 @@ def test_pushed_felt_told_yielded_resumed_stopped(composed, capfd):
     with running(demo) as processes, terminal.open_terminal() as (node, executor):
         seen = DemoObserver(node)
         push = node.create_publisher(WrenchStamped, "simulator_node/push", 10)
-        wait(executor, lambda: seen.states and seen.states[-1].level == "CLEAR")
+        wait(executor, lambda: seen.states and seen.states[-1].level is rd.Level.CLEAR)
         wait(executor, lambda: seen.mode == "HOLDING" and push.get_subscription_count() == 1)
         message = WrenchStamped()
         message.header.frame_id = "link_6"
         message.wrench.torque.z = 8.0  # felt by the joint that carries the link, and before
         push.publish(message)
-        wait(executor, lambda: any(w.level == "COLLISION" for w in seen.states))
-        wait(executor, lambda: seen.states[-1].level == "CLEAR")
+        wait(executor, lambda: any(w.level is rd.Level.COLLISION for w in seen.states))
+        wait(executor, lambda: seen.states[-1].level is rd.Level.CLEAR)
         wait(executor, lambda: seen.mode == "HOLDING")
     # An onlooker that a busy machine held up may have missed truths: one push then looks like two
     event = next(event for event in seen.events() if event.pushed and event.reported)
-    assert event.reported.level == "COLLISION"
+    assert event.reported.level is rd.Level.COLLISION
     assert event.reported.link == "link_6"
     assert 0.0 <= event.delay < 0.5  # how soon is for a benchmark: a busy machine may have stalled
     assert np.abs(seen.r).max() > 2.0

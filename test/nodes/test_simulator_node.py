@@ -12,9 +12,10 @@ from sensor_msgs.msg import JointState  # isort: skip
 from std_msgs.msg import Float64MultiArray  # isort: skip
 from std_srvs.srv import Trigger  # isort: skip
 
-from robodyn_ros.nodes.runtime import STATE_IN, seconds  # isort: skip
+from robodyn_ros.nodes.codec import seconds  # isort: skip
+from robodyn_ros.nodes.runtime import STATE_IN  # isort: skip
 from robodyn_ros.nodes.simulation_setup import BRAKE_RATE  # isort: skip
-from robodyn_ros.nodes.simulator_node import HANDOVER, SimulatorNode  # isort: skip
+from robodyn_ros.nodes.simulator_node import BRAKE_RELEASE, SimulatorNode  # isort: skip
 
 MODEL = rd.robots.planar_2r()
 ARGS = ["-p", "robot.name:=planar_2r", "-p", "rate:=250.0", "-p", "plant.start:=[0.3, 0.4]"]
@@ -63,8 +64,8 @@ def test_a_new_controllers_first_commands_two_at_a_time_are_no_step(talk):
     assert node.braked  # nobody has commanded yet
 
     def acts(tau):
-        node._command(Float64MultiArray(data=[float(x) for x in tau]))
-        node._step()
+        node.receive("effort_controller/commands", Float64MultiArray(data=[float(x) for x in tau]))
+        node.step()
         return node.plant.measurement.tau.copy()
 
     held = acts(node.limiter.tau)
@@ -72,7 +73,7 @@ def test_a_new_controllers_first_commands_two_at_a_time_are_no_step(talk):
     thrice = acts(held + 3.0 * allowed)  # of two commands in one cycle only the second acts
     np.testing.assert_allclose(once - held, allowed)
     np.testing.assert_allclose(thrice - once, allowed)
-    for _ in range(round(2.0 * HANDOVER / node.dt)):
+    for _ in range(round(2.0 * BRAKE_RELEASE / node.dt)):
         acts(held)
     np.testing.assert_allclose(acts(held + 3.0 * allowed) - held, 3.0 * allowed)  # in its hands
 

@@ -50,13 +50,13 @@ def test_residual_events_and_delays_of_a_bag(bag):
     )
     # The gain and thresholds of config/lwr_iii
     wanted = rd.residual(MODEL, t, q, qd, tau, 50.0)
-    np.testing.assert_allclose(answer.watched.r, wanted, atol=5e-3)  # stamps in float seconds
+    np.testing.assert_allclose(answer.found.r, wanted, atol=5e-3)  # stamps in float seconds
     found = answer.events
     assert [e.true for e in found] == [True, True]
     for event, (begin, end, joint) in zip(found, TOUCHES, strict=True):
-        assert event.t == pytest.approx(begin, abs=2 * STEP)
+        assert event.start == pytest.approx(begin, abs=2 * STEP)
         assert event.end == pytest.approx(end, abs=2 * STEP)
-        assert event.level == "COLLISION" and MODEL.joint_names[joint] in event.joints
+        assert event.level is rd.Level.COLLISION and MODEL.joint_names[joint] in event.joints
         assert 0.0 < event.delay < 0.02
 
 
@@ -71,17 +71,17 @@ def test_the_new_bag_has_all_of_the_old_and_the_results(bag, tmp_path):
         assert added == {
             "/dynamics_node/residual": TYPE,
             "/dynamics_node/collision": "std_msgs/msg/Bool",
-            "/dynamics_node/collision_state": "diagnostic_msgs/msg/DiagnosticStatus",
+            "/dynamics_node/collision_state": "diagnostic_msgs/msg/DiagnosticArray",
         }
-        r = new.joint_series("/dynamics_node/residual", MODEL.joint_names)
-        np.testing.assert_array_equal(r.effort, answer.watched.r)
-        np.testing.assert_allclose(r.t, answer.run.start + answer.run.t, atol=1e-6)
+        t, r = new.joint_states("/dynamics_node/residual").columns(MODEL.joint_names, "effort")
+        np.testing.assert_array_equal(r, answer.found.r)
+        np.testing.assert_allclose(t, answer.run.start + answer.run.t, atol=1e-6)
         flags = [m.data for _, m in new.decoded("/dynamics_node/collision")]
-        levels = answer.watched.level
+        levels = answer.found.level
         turns = np.concatenate([[0], np.flatnonzero(np.diff(levels)) + 1])
         assert flags == [bool(level >= 2) for level in levels[turns]]
         assert {2, 3} <= set(levels[turns].tolist())  # contact as well as collision
-        words = [m.message for _, m in new.decoded("/dynamics_node/collision_state")]
+        words = [m.status[0].message for _, m in new.decoded("/dynamics_node/collision_state")]
         assert words[0] == "UNKNOWN" and {"CLEAR", "COLLISION"} <= set(words)
     # Again: what is there stays, and topics that are there get company
     with analysed(AnalysisOptions(path, robot="lwr_iii")) as answer:
@@ -94,19 +94,21 @@ def test_the_new_bag_has_all_of_the_old_and_the_results(bag, tmp_path):
 
 def test_ros_reads_the_results_as_the_node_writes_them(bag, tmp_path):
     pytest.importorskip("rclpy", reason="ROS 2 is not installed")
-    from diagnostic_msgs.msg import DiagnosticStatus
+    from diagnostic_msgs.msg import DiagnosticArray
     from rclpy.serialization import deserialize_message
+
+    from robodyn_ros.nodes.codec import read_collision_state
 
     with analysed(AnalysisOptions(bag, robot="lwr_iii")) as answer:
         path = save_residual(answer, tmp_path / "new")
     with open_bag(path) as new:
         raws = [raw for *_, raw in new.messages("/dynamics_node/collision_state")]
-    words = [deserialize_message(raw, DiagnosticStatus) for raw in raws]
-    hit = next(word for word in words if word.message == "COLLISION")
-    assert hit.level == DiagnosticStatus.ERROR and words[0].level == DiagnosticStatus.STALE
-    told = {item.key: item.value for item in hit.values}
-    assert set(told) == {"joints", "link", "force", "residual", "reason", "stamp"}
-    assert "joint_3" in told["joints"]
+    reports = [read_collision_state(deserialize_message(raw, DiagnosticArray)) for raw in raws]
+    assert reports[0].level is rd.Level.UNKNOWN and reports[0].cause == "joint states begin anew"
+    hit = next(report for report in reports if report.level is rd.Level.COLLISION)
+    assert "joint_3" in hit.joints and hit.worst is rd.Level.COLLISION
+    k = int(np.argmax(answer.found.level == rd.Level.COLLISION))
+    assert hit.t == pytest.approx(answer.run.start + answer.run.t[k], abs=1e-6)
 
 
 def test_an_independent_reader_of_mcap_agrees(bag):
@@ -153,13 +155,13 @@ def test_other_kinds_of_recordings(kind, tmp_path):
     t, q, qd, tau, _ = motion()
     with analysed(AnalysisOptions(path, robot="lwr_iii")) as answer:
         wanted = rd.residual(MODEL, t, q, qd, tau, 50.0)
-        np.testing.assert_allclose(answer.watched.r, wanted, atol=5e-3)
+        np.testing.assert_allclose(answer.found.r, wanted, atol=5e-3)
         saved = save_residual(answer, tmp_path / "new")
     prefix = "" if kind == "csv" else "/arm"
     with open_bag(saved) as new:
         assert f"{prefix}/dynamics_node/residual" in new.topics
-        states = new.joint_series(f"{prefix}/joint_states", MODEL.joint_names)
-    np.testing.assert_allclose(states.effort, tau, rtol=1e-12)
+        _, effort = new.joint_states(f"{prefix}/joint_states").columns(MODEL.joint_names, "effort")
+    np.testing.assert_allclose(effort, tau, rtol=1e-12)
 
 
 def test_torque_from_commands(tmp_path):
@@ -185,10 +187,10 @@ def test_a_table_of_results(bag, tmp_path):
     lines = path.read_text().splitlines()
     assert lines[0].split(",")[:4] == ["t", "level", "joints", "r_joint_1"]
     assert len(lines) == answer.run.t.size + 1
-    k = int(np.argmax(answer.watched.level == 3))
+    k = int(np.argmax(answer.found.level == 3))
     cells = lines[k + 1].split(",")
     assert cells[1] == "COLLISION" and cells[2] == "joint_3"
-    assert float(cells[5]) == pytest.approx(answer.watched.r[k, 2], rel=1e-5)
+    assert float(cells[5]) == pytest.approx(answer.found.r[k, 2], rel=1e-5)
 
 
 def damaged(kind, bag, folder):

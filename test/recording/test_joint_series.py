@@ -5,12 +5,7 @@ import pytest
 from recording_cases import MODEL
 
 from robodyn_ros.errors import ArgumentError
-from robodyn_ros.recording.joint_states import (
-    TYPE,
-    NoSuchJointsError,
-    joint_series,
-    serialized,
-)
+from robodyn_ros.recording.joint_states import TYPE, JointStates, serialized
 
 typesys = pytest.importorskip("rosbags.typesys")
 STORES = {
@@ -49,24 +44,20 @@ def test_series_of_changing_messages(ros2):
         message(store, names, 1_700_000_000 + k, 10 * k + 1, *sizes, frame=frame)
         for k, (names, sizes, frame) in enumerate(shapes)
     ]
-    found = joint_series(
-        [(k, raw(store, ros2, m)) for k, m in enumerate(made)], ("a", "b"), aligned=ros2
-    )
-    assert found.received.tolist() == [0, 1, 2, 3, 4]
-    for k, one in enumerate(made[:5]):
-        assert found.t[k] == one.header.stamp.sec + 1e-9 * one.header.stamp.nanosec
-        order = [one.name.index(name) for name in ("a", "b")]
-        for field in ("position", "velocity", "effort"):
-            given = getattr(one, field)
-            wanted = given[order] if len(given) else [np.nan, np.nan]
-            np.testing.assert_array_equal(getattr(found, field)[k], wanted)
-
-
-def test_names_that_came_are_told():
-    store = STORES[True]
-    with pytest.raises(NoSuchJointsError, match="finger, thumb"):
-        one = raw(store, True, message(store, ("thumb", "finger"), 1, 2, 2, 2, 2))
-        joint_series([(0, one)], ("a",), aligned=True)
+    found = JointStates([(k, raw(store, ros2, m)) for k, m in enumerate(made)], aligned=ros2)
+    assert found.received.tolist() == [0, 1, 2, 3, 4, 5]
+    assert found.found == {"a", "b", "finger"}
+    stamps = [one.header.stamp.sec + 1e-9 * one.header.stamp.nanosec for one in made]
+    np.testing.assert_array_equal(found.stamps, stamps)
+    for field in ("position", "velocity", "effort"):
+        whole = [
+            (t, getattr(one, field)[[one.name.index(name) for name in ("a", "b")]])
+            for t, one in zip(stamps, made, strict=True)
+            if "a" in one.name and len(getattr(one, field))
+        ]
+        t, values = found.columns(("a", "b"), field)
+        np.testing.assert_array_equal(t, [when for when, _ in whole])
+        np.testing.assert_array_equal(values, [numbers for _, numbers in whole])
 
 
 @pytest.mark.parametrize("cut", [20, 60, 100, 139])
@@ -74,7 +65,7 @@ def test_a_message_that_was_cut_is_refused(cut):
     store = STORES[True]
     whole = raw(store, True, message(store, ("a", "b"), 1, 2, 2, 2, 2))
     with pytest.raises(ArgumentError, match="damaged"):
-        joint_series([(0, whole[: min(cut, len(whole) - 1)])], ("a",), aligned=True)
+        JointStates([(0, whole[: min(cut, len(whole) - 1)])], aligned=True)
 
 
 def test_written_messages_are_what_rosbags_reads():

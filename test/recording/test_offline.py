@@ -1,12 +1,16 @@
-"""Residual and flags over a whole log: what ContactMonitor says sample by sample."""
+"""`rd.detect` over a log: the verdicts of ContactMonitor, sample by sample."""
 
 import numpy as np
 import pytest
 from recording_cases import MODEL, motion
 
+import robodyn_ros as rd
 from robodyn_ros.detection.monitor import ContactMonitor
 from robodyn_ros.detection.monitor_settings import MonitorSettings, ThresholdSettings
-from robodyn_ros.recording.offline import watch
+from robodyn_ros.recording.offline import usable
+from robodyn_ros.recording.results import changes
+from robodyn_ros.sensing.sample import Sample, Status
+from robodyn_ros.sensing.sampler import sample_rows
 
 FIXED = MonitorSettings(
     contact=ThresholdSettings(base=(0.5,)), collision=ThresholdSettings(base=(4.0,))
@@ -21,54 +25,101 @@ MOVING = MonitorSettings(
 )
 
 
-def by_samples(t, q, qd, tau, settings, lost=()):
-    """Residual, level and joints of each sample, by the monitor that the node runs."""
-    monitor = ContactMonitor(MODEL, settings)
-    said = []
-    for k in range(t.size):
-        if k in lost:
-            monitor.lost("bad data")
-        report = monitor.update(t[k], q[k], qd[k], tau[k])
-        said.append((report.r.copy(), int(report.state.level), report.state.joints))
-    r, level, joints = zip(*said, strict=True)
-    return np.array(r), np.array(level), joints
+def one_by_one(samples, settings):
+    """The verdicts of the monitor that the node runs."""
+    monitor, verdicts = ContactMonitor(MODEL, settings), []
+    for k, status in enumerate(samples.status.tolist()):
+        tau = None if np.isnan(samples.tau[k]).any() else samples.tau[k]
+        row = samples.t[k], samples.dt[k], samples.q[k], samples.qd[k], tau, Status(status)
+        cause, late = samples.causes.get(k, ""), bool(samples.late[k])
+        verdicts.append(monitor.update(Sample(*row, cause=cause, late=late)))
+    return verdicts
+
+
+def troubled(trouble):
+    """Samples of a motion with touches, and something odd on the way."""
+    t, q, qd, tau, _ = motion()
+    received = t.copy()
+    if trouble == "gap":
+        t = t + np.where(np.arange(t.size) > 1030, 0.7, 0.0)  # in the middle of a touch
+        received = t.copy()
+    elif trouble == "back in time":
+        t = t - np.where(np.arange(t.size) > 1500, 2.5, 0.0)
+        received = t.copy()
+    elif trouble == "bad data":
+        q[1040, 2] = np.nan
+        qd[2600:2605, 1] = 1e9
+    elif trouble == "no torque":
+        tau[1040] = np.nan
+    elif trouble == "a current":
+        tau[1040:] *= 0.1
+    elif trouble == "lost samples":
+        kept = np.random.default_rng(1).random(t.size) > 0.3
+        t, q, qd, tau, received = (x[kept] for x in (t, q, qd, tau, received))
+    return sample_rows(MODEL, t, q, qd, tau, received=received, period=0.002)
+
+
+TROUBLES = ["none", "gap", "back in time", "bad data", "no torque", "a current", "lost samples"]
 
 
 @pytest.mark.parametrize("settings", [FIXED, MOVING], ids=["fixed", "moving"])
-@pytest.mark.parametrize("trouble", ["none", "gap", "back in time", "bad data", "lost samples"])
+@pytest.mark.parametrize("trouble", TROUBLES)
 def test_as_the_monitor_says_it(settings, trouble):
-    t, q, qd, tau, _ = motion()
-    bad, lost = np.zeros(t.size, np.int64), ()
-    if trouble == "gap":
-        t = t + np.where(np.arange(t.size) > 1030, 0.7, 0.0)  # in the middle of a touch
-    elif trouble == "back in time":
-        t = t - np.where(np.arange(t.size) > 1500, 2.5, 0.0)
-    elif trouble == "bad data":
-        lost = (1040, 2600)
-        bad[list(lost)] = 1
-    elif trouble == "lost samples":
-        kept = np.random.default_rng(1).random(t.size) > 0.3
-        t, q, qd, tau, bad = (x[kept] for x in (t, q, qd, tau, bad))
-    found = watch(MODEL, t, q, qd, tau, settings, bad)
-    r, level, joints = by_samples(t, q, qd, tau, settings, lost)
-    np.testing.assert_allclose(found.r, r, rtol=0.0, atol=1e-9)
-    np.testing.assert_array_equal(found.level, level)
-    assert set(level) == {0, 1, 2, 3}  # all of it happened
-    assert [found.names(k) for k in range(t.size)] == list(joints)
+    samples = troubled(trouble)
+    found = rd.detect(MODEL, samples, settings)
+    verdicts = one_by_one(samples, settings)
+    np.testing.assert_array_equal(found.r, [verdict.r for verdict in verdicts])
+    np.testing.assert_array_equal(found.level, [verdict.level for verdict in verdicts])
+    assert set(found.level) == {0, 1, 2, 3}  # all of it happened
+    assert [found.joints(k) for k in range(found.t.size)] == [
+        () if verdict.level < rd.Level.CONTACT else verdict.joints for verdict in verdicts
+    ]
+    rows = np.flatnonzero(samples.valid & (np.arange(found.t.size) % 7 == 0))
+    for k in rows.tolist():
+        offline, live = found.verdict(k), verdicts[k]
+        assert offline[:2] == live[:2]
+        assert (offline.link, offline.link_cause) == (live.link, live.link_cause)
+        assert offline.fault == live.fault and offline.cause == live.cause
+        assert offline.force == live.force
 
 
-def test_a_joint_that_leaps_starts_it_anew():
+def test_a_log_is_judged_as_messages_are():
     t, q, qd, tau, _ = motion(touches=(), noise=0.0)
-    q = q + np.where(t > 3.0, 1.0, 0.0)[:, None] * np.eye(MODEL.n)[1]
+    q = q + np.where(t > 3.0, 1.0, 0.0)[:, None] * np.eye(MODEL.n)[1]  # a teleport
     k = int(np.argmax(t > 3.0))
-    found = watch(MODEL, t, q, qd, tau, FIXED)
-    assert found.level[k - 1] == 1 and found.level[k] == 0
-    assert np.abs(found.r[k]).max() == 0.0
+    found = rd.detect(MODEL, rd.Log(t, q, qd, tau), FIXED)
+    assert found.status[k - 1 : k + 4].tolist() == [0, 2, 2, 1, 0]
+    assert found.level[k - 1] == rd.Level.CLEAR and found.level[k + 2] == rd.Level.UNKNOWN
+    assert np.abs(found.r[k + 2]).max() == 0.0
+    assert "jumped by +1" in found.samples.causes[k]
+    assert found.cause(k + 3) == "joint states begin anew"
+    assert usable(found.samples).sum() == t.size - 2
 
 
-def test_changes_are_where_the_word_changes():
+def test_a_contact_is_one_event_with_link_force_and_wrench():
     t, q, qd, tau, _ = motion()
-    found = watch(MODEL, t, q, qd, tau, FIXED)
-    pairs = list(zip(found.level.tolist(), found.joints.tolist(), strict=True))
+    found = rd.detect(MODEL, rd.Log(t, q, qd, tau), FIXED)
+    assert found.events
+    for event in found.events:
+        inside = (found.t >= event.start) & (found.t <= event.end)
+        assert (found.level[inside] >= rd.Level.CONTACT).all()
+        assert event.level == found.level[inside].max() and event.joints
+        assert event.fault is None and np.isfinite(event.force)
+    outside = found.level < rd.Level.CONTACT
+    assert set(found.link[outside]) == {""} and not found.wrench[outside].any()
+    assert found.wrench.shape == (t.size, 6)
+    assert set(found.link[~outside]) - {""} <= set(MODEL.link_names)
+
+
+def test_a_log_of_another_robot_is_rejected():
+    t, q, qd, tau, _ = motion()
+    with pytest.raises(rd.ArgumentError, match="has 2"):
+        rd.detect(rd.robots.planar_2r(), rd.Log(t, q, qd, tau))
+
+
+def test_changes_are_where_level_or_joints_change():
+    t, q, qd, tau, _ = motion()
+    found = rd.detect(MODEL, rd.Log(t, q, qd, tau), FIXED)
+    pairs = [(level, found.joints(k)) for k, level in enumerate(found.level.tolist())]
     wanted = [k for k in range(t.size) if k == 0 or pairs[k] != pairs[k - 1]]
-    assert found.changes.tolist() == wanted
+    assert changes(found).tolist() == wanted

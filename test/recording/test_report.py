@@ -8,15 +8,17 @@ import numpy as np
 import pytest
 from recording_cases import MODEL, motion, write_bag
 
+from robodyn_ros.detection.monitor import Rows
 from robodyn_ros.detection.monitor_settings import MonitorSettings, ThresholdSettings
 from robodyn_ros.html_page import table
 from robodyn_ros.recording.command import AnalysisOptions, analysed, save_report
 from robodyn_ros.recording.figures import thinned
 from robodyn_ros.recording.node_yaml import NodeParameters
-from robodyn_ros.recording.offline import Watched, watch
+from robodyn_ros.recording.offline import Detection, detect
 from robodyn_ros.recording.report import report
 from robodyn_ros.recording.run import Run
 from robodyn_ros.recording.tuning import SCALES, tune
+from robodyn_ros.sensing.sampler import Samples, sample_rows
 
 pytest.importorskip("rosbags")
 pytest.importorskip("plotly")
@@ -49,14 +51,16 @@ def test_ten_minutes_at_1_khz_are_below_8_mb():
     rng = np.random.default_rng(1)
     t = 1e-3 * np.arange(600_000)
     noise = rng.normal(size=(t.size, MODEL.n))
-    run = Run("long", t, noise, noise, noise, "joint_states", reference=(t, noise))
+    zeros = np.zeros(t.size, np.int64)
+    samples = Samples(t, np.full(t.size, 1e-3), noise, noise, noise, zeros, zeros, {})
+    run = Run("long", samples, "joint_states", reference=(t, noise))
     settings = motion_settings()
-    level, joints = np.ones((2, t.size), np.int64)
-    watched = Watched(MODEL, settings, t, noise, noise, level, 0 * joints)
+    rows = Rows(noise, noise, zeros + 1, 0.0 * t, np.zeros(noise.shape, bool))
+    found = Detection(MODEL, settings, samples, rows)
     # Thresholds that depend on the motion make the longest lines
-    short = Run("short", *motion(duration=4.0, touches=())[:4], "joint_states")
-    seen = watch(MODEL, short.t, short.q, short.qd, short.tau, settings)
-    text = report(run, watched, tune(short, seen), [], NodeParameters({}, "", settings), "")
+    short = Run("short", sample_rows(MODEL, *motion(duration=4.0, touches=())[:4]), "joint_states")
+    seen = detect(MODEL, short.samples, settings)
+    text = report(run, found, tune(short, seen), [], NodeParameters({}, "", settings), "")
     assert len(text.encode()) < SIZE_LIMIT
 
 

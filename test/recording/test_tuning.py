@@ -7,8 +7,8 @@ from recording_cases import MODEL, TOUCHES, write_bag
 from robodyn_ros.detection.monitor_settings import MonitorSettings, ThresholdSettings
 from robodyn_ros.recording import node_yaml
 from robodyn_ros.recording.command import AnalysisOptions, analysed, tuned_yaml
-from robodyn_ros.recording.offline import watch
-from robodyn_ros.recording.tuning import COLLISION, FLOOR, MARGIN, RATES, SCALES, tune
+from robodyn_ros.recording.offline import detect
+from robodyn_ros.recording.tuning import COLLISION, MARGIN, MIN_THRESHOLD, RATES, SCALES, tune
 
 pytest.importorskip("rosbags")
 
@@ -16,7 +16,7 @@ pytest.importorskip("rosbags")
 def tuned(path, **how):
     with analysed(AnalysisOptions(path, robot="lwr_iii", **how)) as answer:
         spans = answer.spans or ()
-        return answer, tune(answer.run, answer.watched, spans, answer.early)
+        return answer, tune(answer.run, answer.found, spans, answer.early)
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def test_quiet_at_scale_one_and_every_touch_found(touched):
     assert (np.diff(tuning.alarms) <= 0.0).all()
     assert tuning.contacts == 2 and tuning.found[SCALES >= 1.0].min() == 2
     run = answer.run
-    found = watch(MODEL, run.t, run.q, run.qd, run.tau, tuning.at(tuning.scale(0)))
+    found = detect(MODEL, run.samples, tuning.at(tuning.scale(0)))
     about = (run.t > 1.9) & (run.t < 3.0) | (run.t > 4.9) & (run.t < 6.0)
     assert found.level[~about].max() == 1 and found.level[about].max() == 3
 
@@ -54,7 +54,7 @@ def test_quiet_at_scale_one_and_every_touch_found(touched):
 def test_a_shape_from_few_samples_is_quiet_on_all(touched, monkeypatch):
     answer, _ = touched
     monkeypatch.setattr("robodyn_ros.recording.tuning.BUCKETS", 10)
-    tuning = tune(answer.run, answer.watched, answer.spans)
+    tuning = tune(answer.run, answer.found, answer.spans)
     assert tuning.alarms[SCALES >= 1.0].max() == 0.0
 
 
@@ -74,7 +74,7 @@ def test_levels_and_floor(touched, tmp_path):
     np.testing.assert_allclose(ratio, COLLISION, rtol=0.02)
     _, exact = tuned(write_bag(tmp_path / "exact", touches=(), noise=0.0))
     for scale in (SCALES[0], 1.0):
-        assert (np.array(exact.at(scale).contact.base) >= FLOOR * MODEL.tau_max).all()
+        assert (np.array(exact.at(scale).contact.base) >= MIN_THRESHOLD * MODEL.tau_max).all()
 
 
 def test_yaml_holds_the_settings(touched, tmp_path):

@@ -195,7 +195,7 @@ def test_a_cut_link_leads_to_a_safe_hold_in_time(hosts, lost):
         hosts.cut(lost)
         held = at["controller"].until("SAFE_HOLD", since=cut)
         if lost == "detector":
-            assert "no word of the detector" in held["why"]
+            assert "no verdict of the detector" in held["why"]
             assert held["at"] - cut < 0.5 + heartbeat + BUSY, held
         else:
             assert timeout < held["silence"] < 2.0 * timeout + BUSY, held

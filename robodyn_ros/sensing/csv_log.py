@@ -13,8 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import ArgumentError, LogWarning
-from .differences import derivative
-from .log import LARGEST, Array, Log
+from .log import Array, Log, derivative, value_limits
 
 Column = int | str
 
@@ -43,7 +42,7 @@ class ColumnMap:
 
     @classmethod
     def parse(cls, text: str) -> ColumnMap:
-        """From 't=0 q=1-6 qd=7-12 tau=13-18', or names: 't=time q=q1,q2 tau=i1,i2'."""
+        """Return the map of 't=0 q=1-6 qd=7-12 tau=13-18', or of names: 't=time q=q1,q2 …'."""
         found: dict[str, list[Column]] = {}
         for item in text.split():
             name, _, columns = item.partition("=")
@@ -66,18 +65,19 @@ def read_csv(
     rows: tuple[int, int | None] = (0, None),
     delimiter: str | None = None,
 ) -> Log:
-    """The motion in a CSV file. `gains` [N m/A] turn currents into torques; `rows` are those to
-    take, first to last as Python counts, without the line of names. Between columns stands the
-    `delimiter`; without one, the comma, semicolon or tab of which the first line has most.
+    """Return the motion in a CSV file as a Log.
 
-    Samples whose time repeats are dropped; one whose time goes back is, too, with a LogWarning. A
-    number that cannot be is refused, by row and column.
+    `gains` [N m/A] turn currents into torques; `rows` selects first to last as in a slice, without
+    the line of names. The `delimiter` defaults to the most frequent of comma, semicolon and tab in
+    the first line. Samples whose time repeats are dropped; those whose time goes back are dropped
+    with a LogWarning. A number beyond the limits of `SensingSettings` raises an error that names
+    row and column.
     """
     names, table = _table(Path(path), delimiter)
     groups = [[columns.t], columns.q, columns.qd or [], columns.tau]
     which = [[_number_of(column, names, table, path) for column in group] for group in groups]
     table = table[slice(*rows)]
-    _refuse_damage(table, sorted({c for group in which for c in group}), names, rows[0], path)
+    _reject_damage(table, which, names, rows[0], path)
     steps = np.diff(table[:, which[0][0]], prepend=-np.inf)
     if back := int((steps < 0.0).sum()):
         told = f"'{path}': {back} of {len(table)} rows left out, whose time goes back"
@@ -91,7 +91,7 @@ def read_csv(
 
 
 def drive_gains(gains: npt.ArrayLike | None, n: int) -> Array:
-    """(n,): one gain for all joints or one each; 1 where the log has torques already."""
+    """Return drive gains (n,) [N m/A], one for all joints or one each; 1 without gains."""
     try:
         found = np.array(np.broadcast_to(np.asarray(1.0 if gains is None else gains, float), (n,)))
     except (TypeError, ValueError):
@@ -102,7 +102,7 @@ def drive_gains(gains: npt.ArrayLike | None, n: int) -> Array:
 
 
 def _table(path: Path, delimiter: str | None) -> tuple[list[str], Array]:
-    """The names in the first line, if any, and the numbers below."""
+    """Return the names in the first line, if any, and the numbers below."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as reason:
@@ -153,25 +153,26 @@ def _number_of(column: Column, names: list[str], table: Array, path: object) -> 
     return column
 
 
-def _refuse_damage(
-    table: Array, used: list[int], names: list[str], first: int, path: object
+def _reject_damage(
+    table: Array, which: list[list[int]], names: list[str], first: int, path: object
 ) -> None:
-    values = table[:, used]
-    bad = ~(np.abs(values) <= LARGEST)
-    # A clock may count from long ago.
-    bad[:, 0] &= ~np.isfinite(values[:, 0]) | (np.abs(values[:, 0]) > 1e12)
-    if bad.any():
-        row, k = (int(i) for i in np.argwhere(bad)[0])
-        column = f"{used[k]}" + (f" ({names[used[k]]})" if names else "")
-        raise ArgumentError(
-            f"'{path}' is damaged: row {first + row}, column {column} holds {values[row, k]:g}, "
-            f"and {int(bad.any(axis=1).sum())} rows in all hold such numbers; choose rows without "
-            "them, or record it again"
-        )
+    """Raise an error that names the first number beyond the limits of `SensingSettings`."""
+    limits = value_limits()
+    for field, columns in zip(("t", "q", "qd", "tau"), which, strict=True):
+        values = table[:, columns]
+        bad = ~np.isfinite(values) | (np.abs(values) > limits[field])
+        if bad.any():
+            row, k = (int(i) for i in np.argwhere(bad)[0])
+            column = f"{columns[k]}" + (f" ({names[columns[k]]})" if names else "")
+            raise ArgumentError(
+                f"'{path}' is damaged: row {first + row}, column {column} holds "
+                f"{values[row, k]:g}, and {int(bad.any(axis=1).sum())} rows in all hold such "
+                "numbers; choose rows without them, or record it again"
+            )
 
 
 def _columns(text: str) -> list[Column]:
-    """'1-6' and '1,2,5' as numbers, anything else as names."""
+    """Return '1-6' and '1,2,5' as column numbers, anything else as names."""
     found: list[Column] = []
     for item in text.split(","):
         low, dash, high = item.partition("-")

@@ -13,8 +13,7 @@ import numpy.typing as npt
 
 from ..errors import ArgumentError, LogWarning
 from .csv_log import drive_gains
-from .differences import derivative
-from .log import Log
+from .log import Log, derivative
 
 
 def read_bag(

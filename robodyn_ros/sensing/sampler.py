@@ -1,0 +1,311 @@
+"""Sampler: the way from a joint state to a sample, live and from recordings.
+
+    message ─► joint_states ─► stamps ─► validator ─► Sample
+
+Whatever arrives becomes at most one sample; its status says whether it can be used.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..dynamics.compile import kernel
+from ..model.packed_model import U
+from ..model.robot import RobotModel
+from . import stamps, validator
+from .joint_states import JointStateReader, Reading
+from .sample import Sample, Status, missing
+from .settings import SensingSettings
+from .stamps import ACCEPTED, LAST, NO_VELOCITY, PERIOD, REMARK, TIME, VALUE, sample_time
+from .validator import DT, MOTION, NO_EFFORT, RESTART, Validator, validate
+
+Array = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.int64]
+
+STOPPED = 1.0  # [s] of wall time without a message: silent, also if simulated time stands still
+GLANCE = 0.015  # [s] of wall time that messages may take after simulated time has gone on
+
+CAUSES = {
+    stamps.REPEATED: "stamp repeated",
+    stamps.BACKWARD: "stamp goes back by {value:.3g} s",
+    stamps.AHEAD: "stamp is {value:.3g} s in the future",
+    stamps.BEHIND: "stamp is {value:.3g} s old; if the clocks differ, set sensing.stamps to "
+    "receipt, or for a bag use_sim_time and play with --clock",
+    stamps.LEAP: "stamp leaps {value:.3g} s ahead of the clock",
+    stamps.POSITION: "position of joint '{joint}' is {q:g}",
+    stamps.VELOCITY: "velocity of joint '{joint}' is {qd:g}",
+    stamps.JUMP: "joint '{joint}' jumped by {value:+.3g} in {dt:.3g} s",
+    stamps.STUCK: "joint '{joint}' reads the same for {value:.3g} s and reports a velocity of "
+    "{qd:+.3g}",
+    stamps.NO_VELOCITY: "no velocities: they are differences, from the next message on",
+}
+REMARKS = {
+    stamps.ZERO_STAMP: "stamps are 0: the time of receipt is taken",
+    stamps.CLOCK_SHIFTED: "the publisher's clock is {value:.3g} s behind: accepted",
+    stamps.CLOCK_RIGHT: "the publisher's clock is right again",
+    stamps.DIFFERENCES: "no velocities: they are differences of positions",
+}
+NO_EFFORT_TEXT = "joint_states have no effort"
+
+
+class Sampler:
+    """Samples of one robot from its joint states.
+
+    period: nominal [s] between samples. simulated: silence is measured by the clock of the
+    stamps instead of wall time.
+    """
+
+    def __init__(
+        self,
+        model: RobotModel,
+        settings: SensingSettings | None = None,
+        period: float = 0.02,
+        *,
+        simulated: bool = False,
+    ) -> None:
+        self.model, self.settings = model, settings or SensingSettings()
+        self.simulated = simulated
+        self._reader = JointStateReader(model.joint_names, period)
+        self._validator = Validator(model, self.settings, period)
+        self._clock, self._limits = self._validator.clock, self._validator.clock_limits
+        self._heard_wall = math.inf  # [s], wall time of the last message about our joints
+        self._behind = 0.0  # [s], the samples' time behind the clock
+        self._reset_at: float | None = None  # [s], the clock when it was first seen to be reset
+
+    @property
+    def period(self) -> float:
+        """Mean interval between samples [s]."""
+        return float(self._clock[int(PERIOD)])
+
+    @property
+    def last(self) -> float:
+        """Time of the last valid sample [s]; -inf before the first."""
+        t = float(self._clock[int(LAST)])
+        return t if t < math.inf else -math.inf
+
+    def apply(self, settings: SensingSettings) -> None:
+        """Judge by new settings from now on; nothing is forgotten."""
+        fresh = Validator(self.model, settings, self.period)
+        self._limits[:], self._validator.limits[:] = fresh.clock_limits, fresh.limits
+        self._validator.rows[int(validator.TRAVEL)] = settings.stuck_travel
+        self.settings = settings
+
+    def message(self, message: Any, now: float, wall: float | None = None) -> Sample | None:
+        """Return the sample of a joint state that arrived at the time `now` [s].
+
+        message: anything with the fields of sensor_msgs/JointState. wall: by the clock that
+        measures silence; `now` if not given. None: parts are still expected, or the message is
+        about other joints only; SILENT if that is all that arrives.
+        """
+        wall = now if wall is None else wall
+        if self._reader.only_others(message):
+            return self._without_ours(now, wall)
+        late = bool(stamps.heard(self._clock, self._limits, now if self.simulated else wall))
+        self._heard_wall = wall
+        cause = self._reader.reject_layout(message)
+        if cause:
+            return self._missing(now, cause)
+        stamp = message.header.stamp
+        code = sample_time(self._clock, self._limits, stamp.sec + 1e-9 * stamp.nanosec, now)
+        if code != ACCEPTED:
+            return self._missing(now, self._text(code))
+        reading = self._reader.read(message, float(self._clock[int(TIME)]))
+        if isinstance(reading, str):
+            return self._missing(now, reading) if reading else None
+        return self._judged(reading, now, late)
+
+    def silence(self, now: float, wall: float) -> Sample | None:
+        """Return a SILENT sample if no joint state has arrived for longer than allowed, else None;
+        to be asked now and then.
+        """
+        stopped = wall - self._heard_wall > STOPPED
+        if self.simulated and not stopped and wall - self._heard_wall <= GLANCE:
+            return None
+        if not stopped and not stamps.is_silent(
+            self._clock, self._limits, now if self.simulated else wall
+        ):
+            return None
+        return self._missing(
+            now, f"none received for {wall - self._heard_wall:.2g} s", silent=True
+        )
+
+    def stopped(self, wall: float) -> bool:
+        """Whether no joint state arrived for long by wall time, as when simulated time rests."""
+        return wall - self._heard_wall > STOPPED
+
+    def _without_ours(self, now: float, wall: float) -> Sample | None:
+        """Return a SILENT sample if only messages about other joints arrive."""
+        never = math.isinf(self._heard_wall)
+        if never or self.silence(now, wall) is not None:
+            cause = f"none of our joints ({', '.join(self.model.joint_names)}) is named"
+            return self._missing(now, cause, silent=True)
+        return None
+
+    def _judged(self, reading: Reading, now: float, late: bool) -> Sample:
+        self._clock[int(TIME)] = reading.t
+        code, k = self._validator.judge(reading.q, reading.qd, reading.tau)
+        scalars = self._validator.scalars
+        if code != ACCEPTED:
+            joint = self.model.joint_names[k] if code != NO_VELOCITY else ""
+            qd = float(reading.qd[k]) if reading.qd.size else 0.0
+            return self._missing(now, self._text(code, joint, float(reading.q[k]), qd), joint)
+        self._behind, self._reset_at = now - reading.t, None
+        speeds = reading.qd if reading.qd.size else self._validator.rows[int(MOTION)].copy()
+        tau, cause = self._effort(reading.tau)
+        restart = scalars[int(RESTART)] != 0.0
+        remark = REMARKS.get(int(self._clock[int(REMARK)]), "")
+        return Sample(
+            reading.t,
+            0.0 if restart else float(scalars[int(DT)]),
+            reading.q,
+            speeds,
+            tau,
+            Status.RESTART if restart else Status.OK,
+            cause,
+            remark=remark.format(value=self._clock[int(VALUE)]),
+            late=late,
+        )
+
+    def _effort(self, tau: Array) -> tuple[Array | None, str]:
+        """Return the measured torque, or None and why there is none."""
+        if not tau.size:
+            return None, NO_EFFORT_TEXT
+        k = int(self._validator.scalars[int(NO_EFFORT)])
+        if k < 0:
+            return tau, ""
+        return None, f"effort of joint '{self.model.joint_names[k]}' is {tau[k]:g}"
+
+    def _missing(self, now: float, cause: str, joint: str = "", silent: bool = False) -> Sample:
+        t, status = now - self._behind, Status.SILENT if silent else Status.INVALID
+        dt = t - self.last
+        if dt < 0.0:  # the clock was reset: silence counts from when that was seen
+            self._reset_at = t if self._reset_at is None else min(self._reset_at, t)
+            dt = t - self._reset_at
+        return missing(t, dt, self.model.n, status, cause, joint)
+
+    def _text(self, code: int, joint: str = "", q: float = 0.0, qd: float = 0.0) -> str:
+        value, dt = self._clock[int(VALUE)], self._validator.scalars[int(DT)]
+        return CAUSES[code].format(value=value, joint=joint, q=q, qd=qd, dt=dt)
+
+
+@kernel(
+    "int64(float64[::1], float64[::1], float64[:, ::1], float64[::1], float64[::1],"
+    " float64[:, ::1], float64[::1], float64[::1], float64[:, ::1], float64[:, ::1],"
+    " float64[:, ::1], float64[:, ::1], int64[:, ::1])"
+)
+def _sample_rows(clock, time_limits, rows, scalars, limits, stuck, stamp, now, q, qd, tau, x, c):
+    """The same over many messages of one layout. x: columns t, dt, the cause's value and interval;
+    c: status, cause * n + joint, whether silence preceded it, and the joint without effort.
+    """
+    n, nothing, behind = U(q.shape[1]), np.zeros(0), 0.0
+    for k in range(U(stamp.size)):
+        c[k, 2] = stamps.heard(clock, time_limits, now[k])
+        c[k, 3] = -1
+        code = sample_time(clock, time_limits, stamp[k], now[k])
+        found = code * n
+        measured = not math.isnan(qd[k, 0])
+        if code == ACCEPTED:
+            speeds = qd[k] if measured else nothing
+            found = validate(
+                clock, time_limits, rows, scalars, limits, stuck, q[k], speeds, tau[k]
+            )
+        c[k, 1], x[k, 2], x[k, 3] = found, clock[VALUE], scalars[DT]
+        if found != ACCEPTED:
+            c[k, 0], x[k, 0] = 2, now[k] - behind
+            x[k, 1] = x[k, 0] - clock[LAST] if clock[LAST] < math.inf else math.inf
+            continue
+        behind = now[k] - clock[TIME]
+        if not measured:
+            for j in range(n):
+                qd[k, j] = rows[MOTION, j]
+        restart = scalars[RESTART] != 0.0
+        c[k, 0], c[k, 3] = int(restart), int(scalars[NO_EFFORT])
+        x[k, 0], x[k, 1] = clock[TIME], 0.0 if restart else scalars[DT]
+    return 0
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Many samples as arrays, row by row as `Sampler` would have made them."""
+
+    t: Array  # (T,) [s]
+    dt: Array  # (T,) [s], since the previous valid sample; 0 after a restart
+    q: Array  # (T, n) [rad or m]
+    qd: Array  # (T, n) [rad/s or m/s]
+    tau: Array  # (T, n) [N m or N]; NaN where the torque is unknown
+    status: Codes  # (T,), as in `Status`
+    late: Codes  # (T,): 1 where silence preceded the sample
+    causes: dict[int, str]  # row: why it is not valid, or why its torque is unknown
+    faults: dict[int, str] = field(default_factory=dict)  # row: kind of fault behind the cause
+
+    @property
+    def valid(self) -> npt.NDArray[np.bool_]:
+        """Which rows are OK or RESTART (T,)."""
+        return np.asarray(self.status <= Status.RESTART)
+
+    @classmethod
+    def of(cls, model: RobotModel, samples: list[Sample]) -> Samples:
+        """Collect samples made one by one."""
+        unknown = np.full(model.n, math.nan)
+
+        def table(rows: list[Array]) -> Array:
+            return np.array(rows, dtype=np.float64).reshape(-1, model.n)
+
+        return cls(
+            t=np.array([s.t for s in samples], dtype=np.float64),
+            dt=np.array([s.dt for s in samples], dtype=np.float64),
+            q=table([s.q for s in samples]),
+            qd=table([s.qd for s in samples]),
+            tau=table([unknown if s.tau is None else s.tau for s in samples]),
+            status=np.array([s.status for s in samples], dtype=np.int64),
+            late=np.array([s.late for s in samples], dtype=np.int64),
+            causes={k: s.cause for k, s in enumerate(samples) if s.cause},
+        )
+
+
+def sample_rows(
+    model: RobotModel,
+    stamp: Array,
+    q: Array,
+    qd: Array,
+    tau: Array,
+    settings: SensingSettings | None = None,
+    *,
+    received: Array | None = None,
+    period: float = 0.02,
+) -> Samples:
+    """Return the samples of messages that all name every joint: stamps (T,) [s] and (T, n) each.
+
+    Rows of qd that are NaN have no velocities. received (T,) [s]: the clock at receipt; without
+    it, stamps are taken as they are.
+    """
+    check = Validator(model, settings or SensingSettings(), period)
+    q, qd, tau = (np.array(x, dtype=np.float64, order="C") for x in (q, qd, tau))
+    qd[np.isnan(qd).all(axis=1)] = math.nan
+    stamp = np.array(stamp, dtype=np.float64)  # a copy: kernels take no read-only arrays
+    now = stamp if received is None else np.array(received, dtype=np.float64)
+    x, c = np.zeros((stamp.size, 4)), np.zeros((stamp.size, 4), dtype=np.int64)
+    arrays = (check.clock, check.clock_limits, check.rows, check.scalars, check.limits)
+    _sample_rows(*arrays, check.stuck, stamp, now, q, qd, tau, x, c)
+    causes = {}
+    for k in np.flatnonzero(c[:, 1]).tolist():
+        code, j = divmod(int(c[k, 1]), model.n)
+        joint = model.joint_names[j] if code not in (NO_VELOCITY, *range(stamps.POSITION)) else ""
+        causes[k] = CAUSES[code].format(
+            value=x[k, 2], joint=joint, q=q[k, j], qd=qd[k, j], dt=x[k, 3]
+        )
+    for k in np.flatnonzero(c[:, 3] >= 0).tolist():
+        j = int(c[k, 3])
+        missing_all = bool(np.isnan(tau[k]).all())
+        joint = model.joint_names[j]
+        causes[k] = (
+            NO_EFFORT_TEXT if missing_all else f"effort of joint '{joint}' is {tau[k, j]:g}"
+        )
+        tau[k] = math.nan
+    t, dt = x[:, 0].copy(), x[:, 1].copy()
+    return Samples(t, dt, q, qd, tau, c[:, 0].copy(), c[:, 2].copy(), causes)
