@@ -216,7 +216,7 @@ def tune(
     return {"yaml": text}, [text.removesuffix("\n")]
 
 
-def events_table(events: Sequence[Event]) -> Table:
+def events_table(events: Sequence[Any]) -> Table:
     """Return a row for each contact, detected or missed, and each false alarm."""
     table = new_table(
         "events",
@@ -226,7 +226,7 @@ def events_table(events: Sequence[Event]) -> Table:
     truth = {True: "contact", False: "[red]no contact[/]", None: "not known"}
     colours = {"CONTACT": "dark_orange", "COLLISION": "red"}
     for event in events:
-        level = event.level.name if event.level >= Level.CONTACT else ""
+        level = event.detected
         colour = colours.get(level, "red")
         table.add_row(
             f"{event.start:.3f}",

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 
-from ..detection.detector import Level
 from ..detection.monitor_settings import MonitorSettings
 from ..errors import ArgumentError
 from ..model.robot import RobotModel
@@ -238,7 +237,7 @@ def summary(analysis: Analysis) -> dict[str, object]:
             {
                 "t": event.start,
                 "end": event.end,
-                "told": event.level.name if event.level >= Level.CONTACT else "",
+                "told": event.detected,
                 "true": event.true,
                 "joints": list(event.joints),
                 "link": event.link,

@@ -57,6 +57,11 @@ class Event:
     true: bool | None = None  # whether there was a contact; None: unknown
     delay: float = np.nan  # [s], from the contact to the first sample of the event
 
+    @property
+    def detected(self) -> str:
+        """Name of the level; empty if the contact was missed."""
+        return self.level.name if self.level >= Level.CONTACT else ""
+
 
 @dataclass(frozen=True, eq=False)
 class Detection:

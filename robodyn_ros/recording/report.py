@@ -10,7 +10,6 @@ from html import escape
 
 import numpy as np
 
-from ..detection.detector import Level
 from ..detection.monitor_settings import MonitorSettings
 from ..html_page import (
     Cell,
@@ -125,11 +124,11 @@ def _header(
         ("rate", f"{run.rate:.0f} Hz"),
         ("torque from", run.effort),
         ("observer gain", f"{', '.join(f'{g:g}' for g in settings.gain)} 1/s"),
-        ("contacts detected", str(sum(_told(event) != "missed" for event in events))),
+        ("contacts detected", str(sum(bool(event.detected) for event in events))),
         ("known contacts", str(tuning.contacts) if truth else "not known"),
     ]
     if truth:
-        missed = sum(_told(event) == "missed" for event in events)
+        missed = sum(not event.detected for event in events)
         alarms = sum(event.true is False for event in events)
         delays = [event.delay for event in events if math.isfinite(event.delay)]
         median = f"{1e3 * float(np.median(delays)):.0f} ms" if delays else "–"
@@ -146,9 +145,9 @@ def _events(events: Sequence[Event]) -> str:
     rows = [
         (
             f"{event.start:.3f}",
-            Cell(_told(event), _told(event)),
+            Cell(event.detected or "missed", event.detected or "missed"),
             truth[event.true],
-            event.link or ("cannot tell" if _told(event) != "missed" else ""),
+            event.link or ("cannot tell" if event.detected else ""),
             " ".join(event.joints),
             f"{event.force:.1f}" if math.isfinite(event.force) else "",
             f"{1e3 * event.delay:.1f}" if math.isfinite(event.delay) else "",
@@ -249,8 +248,3 @@ def _thresholds_at_rest(tuning: Tuning, names: Sequence[str]) -> str:
         base = tuning.at(scale).contact.base
         rows.append((f"{rate} per hour", f"{scale:.2f}", *(f"{x:.3g}" for x in base)))
     return table(("false alarms", "scale", *names), rows)
-
-
-def _told(event: Event) -> str:
-    """Return the level of an event in words."""
-    return event.level.name if event.level >= Level.CONTACT else "missed"
