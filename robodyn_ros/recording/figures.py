@@ -38,16 +38,16 @@ def residual_figure(
     """
     figure = subplots(model.n)
     suggested = []
+    thresholds = [
+        ("contact", _thresholds(run, model, settings.contact), ORANGE, "solid"),
+        ("collision", _thresholds(run, model, settings.collision), RED, "solid"),
+        ("suggested contact", _thresholds(run, model, tuning.at(MARGIN).contact), GREEN, "dash"),
+    ]
     for j in range(model.n):
         rows = thinned(r[:, j], SIGNAL_BUCKETS)
         add_line(figure, run.t[rows], r[rows, j], "residual", BLUE, panel=j)
-        lines = (
-            ("contact", settings.contact, ORANGE, "solid"),
-            ("collision", settings.collision, RED, "solid"),
-            ("suggested contact", tuning.at(MARGIN).contact, GREEN, "dash"),
-        )
-        for name, limit, colour, dash in lines:
-            x, y = _threshold_line(run, model, limit, j)
+        for name, limit, colour, dash in thresholds:
+            x, y = _threshold_line(run.t, limit[:, j])
             shape = {"dash": dash}
             add_line(figure, x, y, name, colour, 1.2, panel=j, shape=shape, hoverinfo="skip")
         suggested.append(len(figure.data) - 1)
@@ -151,16 +151,15 @@ def _overlaid(t: Array, values: Array, names: Sequence[str], title: str) -> Any:
     return figure
 
 
-def _threshold_line(
-    run: Run, model: RobotModel, limit: ThresholdSettings, j: int
-) -> tuple[list[float | None], list[float | None]]:
-    """Return x and y of a threshold: above 0, a gap, and below 0."""
+def _thresholds(run: Run, model: RobotModel, limit: ThresholdSettings) -> Array:
+    """Return the thresholds (T, n) [N m or N] over the run; (2, n) if they are constant."""
     thresholds = limit.thresholds(model)
-    if thresholds.moving:
-        values = thresholds.at(run.qd)[:, j]
-        rows = thinned(values, THRESHOLD_BUCKETS)
-        t, y = run.t[rows], values[rows]
-    else:
-        t, y = run.t[[0, -1]], np.full(2, thresholds.base[j])
-    x, up = np.round(t, 3), np.round(y, 4)
+    return thresholds.at(run.qd) if thresholds.moving else np.tile(thresholds.base, (2, 1))
+
+
+def _threshold_line(t: Array, y: Array) -> tuple[list[float | None], list[float | None]]:
+    """Return x and y of a threshold: above 0, a gap, and below 0."""
+    rows = thinned(y, THRESHOLD_BUCKETS)
+    x = np.round(t[rows] if y.size == t.size else t[[0, -1]], 3)
+    up = np.round(y[rows], 4)
     return [*x.tolist(), None, *x.tolist()], [*up.tolist(), None, *(-up).tolist()]
