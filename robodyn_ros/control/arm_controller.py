@@ -82,25 +82,15 @@ class ArmController(Supervisor):
         if r is not None:
             self.set_residual(r)
 
-    def felt(self, r: npt.ArrayLike) -> None:
-        """Former name of `set_residual`."""
-        self.set_residual(r)
-
-    def frozen(self, joint: str, reason: str) -> None:
-        """Former name of `on_stuck_joint`."""
-        self.on_stuck_joint(joint, reason)
-
     def heard(self, t: float, heard: bool) -> None:
         """Former name of `on_command_feedback`."""
         self.on_command_feedback(t, heard)
 
-    def touched_before(self) -> None:
-        """Former name of `on_earlier_contact`."""
-        self.on_earlier_contact()
-
-    def hand_over(self) -> None:
-        """Former name of `release_command`."""
-        self.release_command()
+    # Former names
+    felt = Supervisor.set_residual
+    frozen = Supervisor.on_stuck_joint
+    touched_before = Supervisor.on_earlier_contact
+    hand_over = Supervisor.release_command
 
     def _validated(self, t: float, q: Any, qd: Any) -> JointState:
         """Return a sample as arrays, or raise the error that says what is wrong with it."""
