@@ -122,6 +122,7 @@ class _Kernel:
         return head + "".join(f"    {line}\n" for line in body)
 
     def arrays(self) -> str:
+        """Return the arguments of `run` that are arrays."""
         return ", ".join(["work", *self.made.quantity.inputs, *self.made.quantity.outputs])
 
 

@@ -108,6 +108,7 @@ class _Writer:
                         self.in_sum.add(x)
 
     def program(self) -> Program:
+        """Return the program."""
         off_line: list[Assignment] = []
         steps: list[Assignment] = []
         for place in self.places:
