@@ -1,4 +1,4 @@
-"""Every command and example of the README is run."""
+"""Every command and example of the README is run; documents name what exists."""
 
 import os
 import re
@@ -20,6 +20,9 @@ from robodyn_ros.resources import share_path
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```(\w+)\n(.*?)```", README, re.DOTALL)
 PYTHON = [text for language, text in BLOCKS if language == "python"]
+for name in ("bags", "detection"):
+    document = (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
+    PYTHON += re.findall(r"```python\n(.*?)```", document, re.DOTALL)
 COMMANDS = [
     line.split("#")[0].strip()
     for language, text in BLOCKS
@@ -183,6 +186,19 @@ def test_the_demo_does_what_the_makefile_says(monkeypatch, tmp_path):
 def test_the_tour_shows_what_is_computed():
     out = run(sys.executable, "-m", "robodyn_ros.cli", "tour")
     assert "inverse dynamics" in out and "N + 2 sweeps" in out
+
+
+def test_the_architecture_names_functions_that_exist():
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    hops = re.findall(r"^\| \d+ \| `(.+?)` \| `(.+?)` \|", page, re.MULTILINE)
+    assert len(hops) == 21
+    for file, function in hops:
+        kind, _, name = function.rpartition(".")
+        source = (ROOT / "robodyn_ros" / file).read_text(encoding="utf-8")
+        assert f"def {name}(" in source, function
+        assert not kind or f"class {kind}" in source, function
+    for file in re.findall(r"`((?:sensing|detection|control|nodes|recording)/\S+\.py)`", page):
+        assert (ROOT / "robodyn_ros" / file).is_file(), file
 
 
 def test_pictures_and_pages_exist():
