@@ -5,7 +5,6 @@ import os
 import re
 import subprocess
 
-import pytest
 from source_tree import ROOT, source_files
 
 # Each may import what stands above it; those on one line do not import each other.
@@ -70,15 +69,21 @@ def test_every_part_has_its_layer():
     assert parts <= set(RANK), f"{parts - set(RANK)}: give it a layer here and in CONTRIBUTING.md"
 
 
-@pytest.mark.parametrize("path", [p for p in modules() if part_of(p) in RANK], ids=str)
-def test_imports_go_one_way(path):
-    package = ".".join(path.parent.parts)
-    assert breaches((ROOT / path).read_text(encoding="utf-8"), package, part_of(path)) == []
+def test_imports_go_one_way():
+    found = {}
+    for path in modules():
+        if part_of(path) in RANK:
+            source, package = (
+                (ROOT / path).read_text(encoding="utf-8"),
+                ".".join(path.parent.parts),
+            )
+            found[str(path)] = breaches(source, package, part_of(path))
+    assert len(found) > 100
+    assert {path: names for path, names in found.items() if names} == {}
 
 
-@pytest.mark.parametrize(
-    ("part", "source"),
-    [
+def test_the_layer_check_notices_wrong_imports_and_allows_right_ones():
+    wrong = [
         ("model", "from robodyn_ros.dynamics.mass_matrix import mass_matrix"),
         ("model", "from ..dynamics import mass_matrix"),
         ("model", "from .. import dynamics"),
@@ -89,29 +94,17 @@ def test_imports_go_one_way(path):
         ("simulation", "import rclpy"),
         ("dashboard", "from sensor_msgs.msg import JointState"),
         ("dashboard", "from robodyn_ros.nodes.dynamics_node import main"),
-    ],
-)
-def test_a_wrong_import_is_noticed(part, source):
-    assert len(breaches(source, f"robodyn_ros.{part}", part)) == 1
-
-
-@pytest.mark.parametrize(
-    ("part", "source"),
-    [
+    ]
+    right = [
         ("model", "import numpy as np\nfrom robodyn_ros.errors import ModelError"),
         ("dynamics", "from ..model.robot import RobotModel\nfrom .vector import cross"),
-        (
-            "control",
-            "from robodyn_ros.dynamics import mass_matrix\nfrom robodyn_ros import model",
-        ),
-        (
-            "nodes",
-            "import rclpy\nimport robodyn_ros as rd\nimport sensor_msgs.msg",
-        ),
-    ],
-)
-def test_a_right_import_is_allowed(part, source):
-    assert breaches(source, f"robodyn_ros.{part}", part) == []
+        ("control", "from robodyn_ros.dynamics import mass_matrix\nfrom robodyn_ros import model"),
+        ("nodes", "import rclpy\nimport robodyn_ros as rd\nimport sensor_msgs.msg"),
+    ]
+    for allowed, cases in ((0, right), (1, wrong)):
+        counts = [len(breaches(text, f"robodyn_ros.{part}", part)) for part, text in cases]
+        found = dict(zip(cases, counts, strict=True))
+        assert {case for case, count in found.items() if count != allowed} == set()
 
 
 def test_continuous_integration_runs_make_test():
