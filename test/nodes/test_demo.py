@@ -4,6 +4,8 @@ import numpy as np
 from rich.console import Console
 from ros_harness import bench
 
+from robodyn_ros.detection.detector import Level
+
 from robodyn_ros.nodes.demo_observer import DemoObserver, DetectorState  # isort: skip
 from robodyn_ros.nodes.demo_view import events_table, verdict  # isort: skip
 
@@ -27,10 +29,10 @@ def text_of(events):
 
 
 def test_a_false_alarm_is_an_event_that_says_what_the_detector_told():
-    found = DetectorState(103.05, "COLLISION", "link_5", "joint_5", 27.0)
-    alarm = DetectorState(106.0, "COLLISION", "link_3", "joint_3", 12.0)
+    found = DetectorState(103.05, Level.COLLISION, "link_5", "joint_5", 27.0)
+    alarm = DetectorState(106.0, Level.COLLISION, "link_3", "joint_3", 12.0)
     with bench() as there:
-        clear = [DetectorState(t, "CLEAR", "", "", 0.0) for t in (103.5, 106.5)]
+        clear = [DetectorState(t, Level.CLEAR, "", "", 0.0) for t in (103.5, 106.5)]
         seen = observed(there.node, found, clear[0], alarm, clear[1])
         push, false = seen.events()
         ok, said = verdict(seen)

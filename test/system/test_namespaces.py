@@ -21,6 +21,7 @@ from robodyn_ros.resources import share_path
 RATE = 200.0  # [Hz], so that three processes fit on a busy machine
 LONGEST = 60.0  # [s] for anything to happen
 BUSY = 0.1  # [s] that a busy machine may keep a process waiting
+HEARTBEAT = 0.1  # [s], of the detector
 TOUCHED = {"CONTACT", "COLLISION"}
 NODES = {"plant": "simulator_node", "controller": "controller_node", "detector": "dynamics_node"}
 SLOW = {  # what a loop with 40 ms of delay can bear
@@ -76,8 +77,9 @@ class Host:
     def comes_to(self, state):
         """Wait until this is what it does, now, not before."""
         end = time.monotonic() + LONGEST
-        while self.states()[-1] != state:
+        while self.states()[-1:] != [state]:
             assert time.monotonic() < end, f"not {state}: {self.said[-5:]}"
+            assert self.process.poll() is None, self.log.with_suffix(".err").read_text()
             time.sleep(0.02)
 
     def until(self, state, since=0.0):
@@ -132,83 +134,78 @@ def nodes_on(hosts, plant, controller, detector=None):
                 host.end = [line["why"] for line in host.said if line["is"] == "STOPPING"]
 
 
-def test_it_works_and_loss_and_jitter_are_no_collision(hosts):
+def test_loss_and_jitter_are_no_collision_and_a_short_timeout_holds_at_a_real_gap_only(hosts):
     with nodes_on(hosts, PUSH, SLOW, BEARS_GAPS) as at:
         plant, controller, detector = (at[host] for host in NODES)
-        detector.until("COLLISION")  # its word may be heard before its line is written
-        given_way = controller.until("REACTING")
-        controller.until("TRACKING", since=given_way["at"])
+        detector.until("COLLISION")  # the controller may react before this line is written
+        reacting = controller.until("REACTING")
+        controller.until("TRACKING", since=reacting["at"])
         detector.comes_to("CLEAR")
         with hosts.rough() as how:
             begun = time.monotonic()
-            time.sleep(6.0)
+            time.sleep(5.0)
             pushed = time.monotonic()
             assert not TOUCHED & set(detector.states(begun)), (how, detector.said)
             plant.process.send_signal(signal.SIGUSR1)
-            told = detector.until("COLLISION", since=pushed)  # a push is one, however rough
-            given_way = controller.until("REACTING", since=pushed)
-        assert told["at"] - pushed < reporting_node.PUSHED + BUSY
-        assert given_way["at"] - told["at"] < 2.0 * (DELAY + JITTER) + BUSY
-        clear = detector.share("CLEAR", begun, pushed)
-        assert clear > 0.7, (how, clear, detector.said)  # else no alarm is no news
-        assert "SAFE_HOLD" not in controller.states(), (how, controller.said)
-        controller.until("TRACKING", since=given_way["at"])
-        detector.comes_to("CLEAR")
-    _, missed, _, samples = at["controller"].end[0].split()
+            reported = detector.until("COLLISION", since=pushed)  # a push is still detected
+            reacting = controller.until("REACTING", since=pushed)
+            assert reported["at"] - pushed < reporting_node.PUSH_DURATION + BUSY
+            assert reacting["at"] - reported["at"] < 2.0 * (DELAY + JITTER) + BUSY
+            clear = detector.share("CLEAR", begun, pushed)
+            assert clear > 0.7, (how, clear, detector.said)  # else no alarm would mean nothing
+            assert "SAFE_HOLD" not in controller.states(), (how, controller.said)
+            controller.until("TRACKING", since=reacting["at"])
+            detector.comes_to("CLEAR")
+
+            shortened = time.monotonic()
+            controller.process.send_signal(signal.SIGUSR2)
+            held = controller.until("SAFE_HOLD", since=shortened)
+            assert max(held["silence"], held["gap"]) > reporting_node.SHORT_TIMEOUT, held
+            time.sleep(1.0)
+        assert controller.states(held["at"]) == ["SAFE_HOLD"]  # until it is cleared
+        assert not TOUCHED & set(detector.states(shortened))
+    _, missed, _, samples = controller.end[0].split()
     assert int(missed) > 0.05 * int(samples)  # the network was rough indeed
-    assert [host.process.returncode for host in at.values()] == [0, 0, 0]
+    assert [host.process.returncode for host in at.values()] == [0, 0, 0, 0]
 
 
-def test_a_detector_that_bears_no_gaps_says_so_and_gives_no_alarm(hosts):
-    with nodes_on(hosts, QUIET, SLOW) as at:
-        at["detector"].until("CLEAR")
+def test_a_cut_link_leads_to_a_safe_hold_in_time(hosts):
+    """Each link in turn. In the end the network is rough, for a detector that tolerates no gaps:
+    it reports UNKNOWN and no contact.
+    """
+    timeout, detector_timeout = 0.1, 0.5
+    given = {**SLOW, "arm.timeout": timeout, "detector_timeout": detector_timeout}
+    with nodes_on(hosts, QUIET, given) as at:
+        for lost in NODES:
+            at["controller"].comes_to("TRACKING")
+            at["detector"].comes_to("CLEAR")
+            at["plant"].comes_to("DRIVEN")
+            cut = time.monotonic()
+            hosts.cut(lost)
+            held = at["controller"].until("SAFE_HOLD", since=cut)
+            if lost == "detector":
+                assert "no verdict of the detector" in held["why"]
+                assert held["at"] - cut < detector_timeout + HEARTBEAT + BUSY, held
+            else:
+                assert timeout < held["silence"] < 2.0 * timeout + BUSY, held
+                braked = at["plant"].until("HELD", since=cut)
+                assert 0.1 < braked["gap"] < 0.1 + 3.0 / RATE, braked  # in the plant's own time
+            if lost != "controller":
+                blind = at["detector"].until("UNKNOWN", since=cut)
+                assert blind["silence"] < 0.06 + BUSY, blind
+            hosts.mend(lost)
+            mended = time.monotonic()
+            if lost != "detector":
+                at["plant"].until("DRIVEN", since=mended)
+            at["detector"].comes_to("CLEAR")
+            time.sleep(0.5)
+            assert at["controller"].states(held["at"]) == ["SAFE_HOLD"]  # until it is cleared
+            at["controller"].process.send_signal(signal.SIGUSR1)
+        assert not TOUCHED & set(at["detector"].states())
         with hosts.rough():
             begun = time.monotonic()
             time.sleep(2.0)
         over = time.monotonic()
-        assert not TOUCHED & set(at["detector"].states())
         assert at["detector"].share("UNKNOWN", begun, over) > 0.3
         at["detector"].comes_to("CLEAR")
-
-
-def test_a_short_timeout_makes_a_hold_of_a_real_gap_only(hosts):
-    with nodes_on(hosts, QUIET, {**SLOW, "arm.timeout": 0.02}, BEARS_GAPS) as at:
-        at["detector"].until("CLEAR")
-        with hosts.rough():
-            held = at["controller"].until("SAFE_HOLD")
-            assert max(held["silence"], held["gap"]) > 0.02, held
-            time.sleep(2.0)
-        assert at["controller"].states(held["at"]) == ["SAFE_HOLD"]  # until it is cleared
-        assert not TOUCHED & set(at["detector"].states())
-
-
-@pytest.mark.parametrize("lost", ["plant", "controller", "detector"])
-def test_a_cut_link_leads_to_a_safe_hold_in_time(hosts, lost):
-    timeout, heartbeat = 0.1, 0.1
-    given = {"arm.timeout": timeout, "detector_timeout": 0.5}
-    with nodes_on(hosts, QUIET, given) as at:
-        tracking = at["controller"].until("TRACKING")
-        at["detector"].until("CLEAR")
-        at["plant"].until("DRIVEN")
-        time.sleep(max(0.0, tracking["at"] + 1.0 - time.monotonic()))
-        cut = time.monotonic()
-        hosts.cut(lost)
-        held = at["controller"].until("SAFE_HOLD", since=cut)
-        if lost == "detector":
-            assert "no verdict of the detector" in held["why"]
-            assert held["at"] - cut < 0.5 + heartbeat + BUSY, held
-        else:
-            assert timeout < held["silence"] < 2.0 * timeout + BUSY, held
-            braked = at["plant"].until("HELD", since=cut)
-            assert 0.1 < braked["gap"] < 0.1 + 3.0 / RATE, braked  # in the plant's own time
-        if lost != "controller":
-            blind = at["detector"].until("UNKNOWN", since=cut)
-            assert blind["silence"] < 0.06 + BUSY, blind
-        hosts.mend(lost)
-        mended = time.monotonic()
-        if lost != "detector":
-            at["plant"].until("DRIVEN", since=mended)
-        at["detector"].comes_to("CLEAR")
-        time.sleep(0.5)
-        assert at["controller"].states(held["at"]) == ["SAFE_HOLD"]  # until it is cleared
         assert not TOUCHED & set(at["detector"].states())
