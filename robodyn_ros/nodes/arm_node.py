@@ -89,11 +89,12 @@ class ArmNode(Node):
         return self.local_publishers[-1]
 
     def local_subscription(
-        self, kind: Any, topic: str, callback: Callback, qos: Any
+        self, kind: Any, topic: str, callback: Callback, qos: Any, *, keep_remote: bool = False
     ) -> LocalSubscription:
         """Create a subscription that nodes of this process serve by plain calls."""
-        self.local_subscriptions.append(LocalSubscription(self, kind, topic, callback, qos))
-        return self.local_subscriptions[-1]
+        made = LocalSubscription(self, kind, topic, callback, qos, keep_remote=keep_remote)
+        self.local_subscriptions.append(made)
+        return made
 
     def receive(self, topic: str, message: Any) -> None:
         """Handle a message as if it had arrived on the topic; topic: as given when subscribing."""

@@ -24,7 +24,6 @@ from ..sensing.settings import SensingSettings
 from ..trajectory.trajectory_msg import from_points
 from .codec import controller_state, read_collision_state, read_residual
 from .command_conflict import CommandConflict
-from .local_topics import LocalSubscription
 from .node_settings import ControllerSettings
 from .runtime import LATCHED, STATE_IN, STATE_OUT, EffortMessage, JointStateMessage, run
 from .state_node import StateNode
@@ -55,9 +54,13 @@ class ControllerNode(StateNode):
         self.to_reference = self.local_publisher(JointState, "~/reference", STATE_OUT)
         self.to_state = self.local_publisher(DiagnosticArray, "~/state", LATCHED)
         self.subscribe_states(model, _patient(self.settings))
-        self.local_subscription(JointTrajectory, "~/joint_trajectory", self._on_trajectory, 10)
-        self.residuals: LocalSubscription | None = None
-        self._subscribe_residual_if_used()
+        self.local_subscription(
+            JointTrajectory, "~/joint_trajectory", self._on_trajectory, 10, keep_remote=True
+        )
+        # One message per sample: open only if the reaction needs it
+        residual = "dynamics_node/residual"
+        self.residuals = self.local_subscription(JointState, residual, self._on_residual, STATE_IN)
+        self.residuals.set_open(self.arm.uses_residual)
         verdicts = "dynamics_node/collision_state"
         self.local_subscription(DiagnosticArray, verdicts, self._on_verdict, LATCHED)
         self.create_service(SetBool, "~/enable", self._enable)
@@ -73,7 +76,7 @@ class ControllerNode(StateNode):
             self.arm.apply(parts)
             self.arm.sensing = settings.sensing
             self.sampler.apply(_patient(settings))
-            self._subscribe_residual_if_used()
+            self.residuals.set_open(self.arm.uses_residual)
 
         return apply
 
@@ -163,21 +166,11 @@ class ControllerNode(StateNode):
         except RobodynError as error:
             self.warn_throttled(f"rejected a trajectory: {error}")
 
-    def _subscribe_residual_if_used(self) -> None:
-        """Subscribe to the residual, one message per sample, only if the reaction needs it."""
-        if self.arm.uses_residual and self.residuals is None:
-            topic = "dynamics_node/residual"
-            self.residuals = self.local_subscription(
-                JointState, topic, self._on_residual, STATE_IN
-            )
-        elif not self.arm.uses_residual and self.residuals is not None and self.residuals.close():
-            self.local_subscriptions.remove(self.residuals)
-            self.residuals = None
-
     def _on_residual(self, message: JointState) -> None:
-        _, r = read_residual(message)
+        if not self.arm.uses_residual:
+            return
         try:
-            self.arm.set_residual(r)
+            self.arm.set_residual(read_residual(message)[1])
         except ArgumentError as error:
             self.warn_throttled(f"rejected a residual: {error}")
 

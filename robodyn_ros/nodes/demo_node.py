@@ -16,7 +16,6 @@ from ..trajectory.trajectory_msg import to_points
 from .arm_node import ArmNode
 from .codec import read_controller_state, trajectory_message
 from .demo_trajectory import DemoTrajectory, split_postures
-from .local_topics import LocalSubscription
 from .node_settings import DemoSettings
 from .runtime import LATCHED, STATE_IN, STATE_OUT, run
 
@@ -40,7 +39,7 @@ class DemoNode(ArmNode):
         self.to_trajectory = self.local_publisher(JointTrajectory, topic, STATE_OUT)
         topic = "controller_node/state"
         self.local_subscription(DiagnosticArray, topic, self._on_controller, LATCHED)
-        self._states: LocalSubscription | None = self.local_subscription(
+        self._states = self.local_subscription(
             JointState, "joint_states", self._on_joint_states, STATE_IN
         )
 
@@ -80,18 +79,9 @@ class DemoNode(ArmNode):
         super().poll_graph()
         if self.robot is not None:
             self._send_next()
-            self._subscribe_while_needed()
-
-    def _subscribe_while_needed(self) -> None:
-        """Subscribe to joint states, a thousand a second, only while a position is needed."""
-        needed = self.settings.active and self.demo.needs_position(self.now())
-        if self._states is None and needed:
-            self._states = self.local_subscription(
-                JointState, "joint_states", self._on_joint_states, STATE_IN
-            )
-        elif self._states is not None and not needed and self._states.close():
-            self.local_subscriptions.remove(self._states)
-            self._states = None
+            # A thousand a second: open only while a position is needed
+            needed = self.settings.active and self.demo.needs_position(self.now())
+            self._states.set_open(needed)
 
     def _send_next(self) -> None:
         if not self.settings.active:

@@ -15,6 +15,8 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 
 Callback = Callable[[Any], None]
 
+ECHOES = 16  # latest local messages that are recognised when they arrive by the topic, too
+
 
 class LocalQueue:
     """Deliveries within one process, first in, first out."""
@@ -24,7 +26,7 @@ class LocalQueue:
         self.delivering = False
 
     def deliver(self, callbacks: list[Callback], message: Any) -> None:
-        """Call back with the message, after those that wait already."""
+        """Call back with the message, after all messages that wait already."""
         self._waiting.append((callbacks, message))
         if self.delivering:
             return
@@ -39,12 +41,12 @@ class LocalQueue:
 
 
 class LocalPublisher:
-    """A publisher that is silent without subscribers and calls those in the same process."""
+    """A publisher that does nothing without subscribers and calls those in the same process."""
 
     def __init__(self, node: Node, kind: Any, topic: str, qos: QoSProfile | int) -> None:
         self.publisher = node.create_publisher(kind, topic, qos)
-        latched = DurabilityPolicy.TRANSIENT_LOCAL
-        self.latched = isinstance(qos, QoSProfile) and qos.durability == latched
+        durability = getattr(qos, "durability", DurabilityPolicy.VOLATILE)
+        self.latched = durability == DurabilityPolicy.TRANSIENT_LOCAL
         self.local: list[Callback] = []  # subscribers in this process
         self.queue = LocalQueue()
         self._remote = self.latched  # whether other processes subscribe
@@ -80,28 +82,54 @@ class LocalPublisher:
 
 
 class LocalSubscription:
-    """A subscription that is replaced by a plain call where the publisher is in this process."""
+    """A subscription that publishers in this process serve by plain calls.
+
+    keep_remote: receive from other processes, too, while a publisher in this one is connected.
+    """
 
     def __init__(
-        self, node: Node, kind: Any, topic: str, callback: Callback, qos: QoSProfile | int
+        self,
+        node: Node,
+        kind: Any,
+        topic: str,
+        callback: Callback,
+        qos: QoSProfile | int,
+        *,
+        keep_remote: bool = False,
     ) -> None:
-        self.node, self.callback = node, callback
-        self._subscription = node.create_subscription(kind, topic, callback, qos)
-        self.topic = str(self._subscription.topic_name)
+        self.node, self.callback, self.keep_remote = node, callback, keep_remote
+        self.topic = node.resolve_topic_name(topic)
+        self.is_open = True
+        self._subscribe = lambda: node.create_subscription(kind, topic, self._on_remote, qos)
+        self._remote: Any = self._subscribe()
+        self._publishers: list[LocalPublisher] = []
+        self._echoes: deque[Any] = deque(maxlen=ECHOES)  # local messages that may arrive again
 
     def connect(self, publisher: LocalPublisher, queue: LocalQueue) -> None:
         """Receive from a publisher of the same topic by plain calls through this queue."""
-        if self._subscription is None or self.topic != publisher.topic:
-            return
-        self.node.destroy_subscription(self._subscription)
-        self._subscription = None
-        publisher.queue = queue
-        publisher.local.append(self.callback)
+        if self.topic == publisher.topic and publisher not in self._publishers:
+            self._publishers.append(publisher)
+            publisher.queue = queue
+            publisher.local.append(self._on_local)
+            self.set_open(self.is_open)
 
-    def close(self) -> bool:
-        """Unsubscribe; return False where plain calls serve it, which cost nothing."""
-        if self._subscription is None:
-            return False
-        self.node.destroy_subscription(self._subscription)
-        self._subscription = None
-        return True
+    def set_open(self, is_open: bool) -> None:
+        """Subscribe or unsubscribe; plain calls, which cost little, arrive in any case."""
+        self.is_open = is_open
+        needed = is_open and (self.keep_remote or not self._publishers)
+        if needed and self._remote is None:
+            self._remote = self._subscribe()
+        elif not needed and self._remote is not None:
+            self.node.destroy_subscription(self._remote)
+            self._remote = None
+
+    def _on_local(self, message: Any) -> None:
+        if self.keep_remote:
+            self._echoes.append(message)
+        self.callback(message)
+
+    def _on_remote(self, message: Any) -> None:
+        if message in self._echoes:
+            self._echoes.remove(message)
+        else:
+            self.callback(message)

@@ -6,8 +6,8 @@ from collections import deque
 
 import numpy as np
 
-LATENCIES = 4096  # latest ones, for their percentiles
-MISSED_SHARE = 0.02  # of the periods, above which a warning is due
+LATENCIES_KEPT = 4096  # latest ones, for their percentiles
+MAX_MISSED_SHARE = 0.02  # of the periods, before a warning
 
 
 class LoopStatistics:
@@ -17,10 +17,9 @@ class LoopStatistics:
         self.period = period  # [s], nominal
         self.samples = 0  # in all
         self.missed = 0  # periods without a sample, or cycles without a fresh command, in all
-        self.latencies: deque[float] = deque(maxlen=LATENCIES)  # [s]
-        self._last: float | None = None
-        self._first, self._count = 0.0, 0
-        self._missed_before = 0
+        self.latencies: deque[float] = deque(maxlen=LATENCIES_KEPT)  # [s]
+        self._last: float | None = None  # [s], time of the latest sample
+        self._first, self._count, self._missed_before = 0.0, 0, 0  # since `facts` was called
 
     def sample(self, t: float) -> None:
         """Count a sample of the time t [s]."""
@@ -41,17 +40,17 @@ class LoopStatistics:
         self.latencies.append(seconds)
 
     def overrun(self) -> str:
-        """Return a warning if too many periods were missed since `facts`, else an empty text."""
+        """Return a warning if many periods were missed since `facts` was called, else ''."""
         missed = self.missed - self._missed_before
         due = self._count + missed
-        if missed <= MISSED_SHARE * due:
+        if missed <= MAX_MISSED_SHARE * due:
             return ""
         rate = 1.0 / self.period
         return f"{missed} of {due} periods missed: too busy, or the rate is not {rate:g} Hz"
 
     def facts(self) -> dict[str, str]:
-        """Return rate, misses and latencies as texts, and start counting anew."""
-        span = self._last - self._first if self._last is not None else 0.0
+        """Return rate, missed periods and latencies as texts, and restart the counts."""
+        span = self._last - self._first if self._last is not None and self._count else 0.0
         late = np.percentile(self.latencies, [50, 99, 100]) if self.latencies else np.zeros(3)
         found = {
             "rate [Hz]": f"{(self._count - 1) / span:.1f}" if span > 0.0 else "0",
