@@ -1,4 +1,4 @@
-"""Parameter sets: frozen dataclasses whose fields have a description, a unit and a range.
+"""Parameter sets, frozen dataclasses whose fields have a description, a unit and a range; as YAML.
 
 A set is checked as a whole when it is made, so no invalid one exists. Nodes declare their ROS
 parameters from it; other code passes it to its algorithm.
@@ -11,8 +11,9 @@ parameters from it; other code passes it to its algorithm.
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from .errors import ArgumentError
@@ -27,6 +28,18 @@ class About(NamedTuple):
     high: float = math.inf
     choices: tuple[str, ...] = ()
     fixed: bool = False  # cannot be changed while running
+
+    @property
+    def described(self) -> str:
+        """Description with the unit, for people."""
+        return f"{self.text} [{self.unit}]" if self.unit else self.text
+
+
+class ParameterSet:
+    """Base of a parameter set whose fields need no other checks than their own."""
+
+    def __post_init__(self) -> None:
+        check(self)
 
 
 def setting(default: Any, text: str, unit: str = "", **about: Any) -> Any:
@@ -90,7 +103,8 @@ def _check_value(name: str, value: Any, default: Any, about: About) -> None:
             raise ArgumentError(f"{name} must be one of {', '.join(about.choices)}, got {value!r}")
     elif isinstance(default, bool) or isinstance(value, bool):
         if not (isinstance(value, bool) and isinstance(default, bool)):
-            raise ArgumentError(f"{name} must be {_kind(default)}, got {value!r}")
+            kind = "true or false" if isinstance(default, bool) else "a number"
+            raise ArgumentError(f"{name} must be {kind}, got {value!r}")
     elif not isinstance(value, (int, float)) or not math.isfinite(value):
         raise ArgumentError(f"{name} must be a finite number, got {value!r}")
     elif not about.low <= value <= about.high:
@@ -106,5 +120,48 @@ def _bounds(about: About) -> str:
     return f"from {about.low:g} to {about.high:g}"
 
 
-def _kind(default: Any) -> str:
-    return "true or false" if isinstance(default, bool) else "a number"
+def converted(value: Any, default: Any) -> Any:
+    """Return a value from YAML or ROS with the type of the default: a tuple, or a float."""
+    if isinstance(default, tuple):
+        items = [value] if isinstance(value, (str, bool, int, float)) else list(value or ())
+        like = default[0] if default else ""
+        return tuple(converted(item, like) for item in items if item != "")
+    if isinstance(default, float) and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    return value
+
+
+def yaml_section(
+    node: str, values: Mapping[str, Any], comments: Mapping[str, str] | None = None
+) -> str:
+    """Return a node's section of a ROS parameter file; values and comments by dotted names."""
+    tree: dict[str, Any] = {}
+    for name, value in values.items():
+        *groups, leaf = name.split(".")
+        place = tree
+        for group_name in groups:
+            place = place.setdefault(group_name, {})
+        comment = (comments or {}).get(name)
+        place[leaf] = _yaml_value(value) + (f"  # {comment}" if comment else "")
+    return "\n".join([f"{node}:", "  ros__parameters:", *_yaml_lines(tree, "    ")]) + "\n"
+
+
+def _yaml_lines(tree: Mapping[str, Any], indent: str) -> Iterator[str]:
+    for name, value in tree.items():
+        if isinstance(value, str):
+            yield f"{indent}{name}: {value}"
+        else:
+            yield f"{indent}{name}:"
+            yield from _yaml_lines(value, indent + "  ")
+
+
+def _yaml_value(value: Any) -> str:
+    """Return a value as YAML that rcl reads back: it takes 1e-05 for text and 1 for an integer."""
+    if isinstance(value, (str, bool, int)):
+        return json.dumps(value, ensure_ascii=False)
+    if not isinstance(value, float):
+        return "[" + ", ".join(_yaml_value(item) for item in value) + "]"
+    if not math.isfinite(value):
+        return ".nan" if math.isnan(value) else ".inf" if value > 0.0 else "-.inf"
+    mantissa, e, exponent = repr(value).partition("e")
+    return mantissa + (".0" if e and "." not in mantissa else "") + e + exponent

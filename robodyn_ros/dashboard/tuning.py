@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -14,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import viser
 
+from ..settings import yaml_section
 from .controls import Answers, ArmClient, RunLater, set_value
 from .feed import Feed
 
@@ -143,58 +142,9 @@ def _move(slider: Slider, value: float) -> None:
 
 def parameter_yaml(robot: str, parameters: Mapping[str, Mapping[str, Any]]) -> str:
     """Return parameters (node -> name -> value) as a parameter file for any namespace."""
-    lines = [f"# Parameters of {' '.join(robot.split())}, saved from the running nodes."]
+    text = f"# Parameters of {' '.join(robot.split())}, saved from the running nodes.\n"
     for node in (*NODES, *sorted(set(parameters) - set(NODES))):
-        values = {
-            name: value
-            for name, value in parameters.get(node, {}).items()
-            if name.partition(".")[0] not in COMMON
-        }
-        if values:
-            lines += [f"/**/{node}:", "  ros__parameters:", *_yaml_lines(_tree(values), "    ")]
-    return "\n".join(lines) + "\n"
-
-
-def _tree(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return dotted names as nested dictionaries."""
-    tree: dict[str, Any] = {}
-    for name, value in sorted(values.items()):
-        *branches, leaf = name.split(".")
-        place = tree
-        for branch in branches:
-            place = place.setdefault(branch, {})
-        place[leaf] = value
-    return tree
-
-
-def _yaml_lines(tree: Mapping[str, Any], indent: str) -> list[str]:
-    lines = []
-    for name, value in tree.items():
-        if isinstance(value, dict):
-            lines += [f"{indent}{name}:", *_yaml_lines(value, indent + "  ")]
-        else:
-            lines.append(f"{indent}{name}: {_yaml_value(value)}")
-    return lines
-
-
-def _yaml_value(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False)
-    if isinstance(value, int):
-        return str(value)
-    if isinstance(value, float):
-        return _yaml_float(value)
-    return "[" + ", ".join(_yaml_value(item) for item in value) + "]"
-
-
-def _yaml_float(value: float) -> str:
-    """Return a float that rcl reads as one: it takes 1e-05 for text and 1 for an integer."""
-    if not math.isfinite(value):
-        return ".nan" if math.isnan(value) else ".inf" if value > 0.0 else "-.inf"
-    text = repr(value)
-    mantissa, e, exponent = text.partition("e")
-    if e and "." not in mantissa:
-        mantissa += ".0"
-    return mantissa + e + exponent
+        found = sorted(parameters.get(node, {}).items())
+        values = {name: x for name, x in found if name.partition(".")[0] not in COMMON}
+        text += yaml_section(f"/**/{node}", values) if values else ""
+    return text

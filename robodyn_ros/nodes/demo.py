@@ -6,7 +6,6 @@ end compares the detector's states with the external torque that the plant publi
 
 from __future__ import annotations
 
-import json
 import signal
 import subprocess
 import sys
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ArgumentError, RobodynError
+from ..settings import yaml_section
 from .demo_observer import DemoObserver
 from .runtime import spin, spin_until_signal
 from .terminal import open_terminal, use_loopback
@@ -53,7 +53,11 @@ def running(demo: Demo) -> Iterator[list[subprocess.Popen[bytes]]]:
     with tempfile.TemporaryDirectory() as folder, ExitStack() as files_open:
         log = files_open.enter_context(demo.log.open("w")) if demo.log else None
         overrides = Path(folder, "overrides.yaml")
-        overrides.write_text(_as_yaml(demo.overrides, demo.namespace), encoding="utf-8")
+        # Full names of the nodes win over patterns in the user's file
+        prefix = f"/{demo.namespace}/" if demo.namespace else "/"
+        given = ((f"{prefix}{node}", values) for node, values in demo.overrides.items() if values)
+        text = "".join(yaml_section(*section) for section in given)
+        overrides.write_text(text or NO_PARAMETERS, encoding="utf-8")
         arguments = ["--params-file", str(demo.params), "--params-file", str(overrides)]
         if demo.namespace:
             arguments += ["-r", f"__ns:=/{demo.namespace}"]
@@ -80,21 +84,6 @@ def stop_processes(processes: list[subprocess.Popen[Any]], number: signal.Signal
             process.wait(STOP_TIMEOUT)
         except subprocess.TimeoutExpired:
             process.kill()
-
-
-def _as_yaml(overrides: dict[str, Any], namespace: str) -> str:
-    """Return parameters of each node as YAML; values are JSON, which rcl reads.
-
-    Sections have the nodes' full names: these win over patterns in the user's file.
-    """
-    prefix = f"/{namespace}" if namespace else ""
-    sections = [
-        f"{prefix}/{node}:\n  ros__parameters:\n"
-        + "".join(f"    {name}: {json.dumps(value)}\n" for name, value in values.items())
-        for node, values in overrides.items()
-        if values
-    ]
-    return "".join(sections) or NO_PARAMETERS
 
 
 def watch(

@@ -6,7 +6,6 @@ and let `robodyn tune` find the thresholds.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from ..dynamics.newton_euler import gravity_torque
 from ..dynamics.posture import heaviest_posture, start_posture
 from ..model.robot import RobotModel
 from ..model.robots import BUILT_IN
-from ..settings import leaves
+from ..settings import leaves, yaml_section
 from .node_settings import (
     ControllerSettings,
     DemoSettings,
@@ -98,18 +97,12 @@ def push_parameters(pushes: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def as_yaml(parameters: Parameters) -> str:
-    """Return a parameter file with comments; values are JSON, which rcl reads as YAML."""
-    lines = []
+    """Return a parameter file with comments."""
+    text = ""
     for node, values in parameters.items():
-        described = {name: about for name, _, about in leaves(SETTINGS[node]())}
-        lines += [f"/**/{node}:", "  ros__parameters:"]
-        for name, value in values.items():
-            text = f"    {name}: {json.dumps(value)}"
-            if name in described:
-                about = described[name]
-                text += f"  # {about.text}" + (f" [{about.unit}]" if about.unit else "")
-            lines.append(text)
-    return "\n".join(lines) + "\n"
+        described = {name: about.described for name, _, about in leaves(SETTINGS[node]())}
+        text += yaml_section(f"/**/{node}", values, described)
+    return text
 
 
 def _limits(model: RobotModel) -> np.ndarray:

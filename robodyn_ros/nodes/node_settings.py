@@ -10,11 +10,11 @@ from ..errors import ArgumentError
 from ..model.robot import RobotModel
 from ..model.robots import load_robot
 from ..sensing.settings import SensingSettings
-from ..settings import check, group, setting
+from ..settings import ParameterSet, check, group, setting
 
 
 @dataclass(frozen=True)
-class RobotSettings:
+class RobotSettings(ParameterSet):
     """Which robot it is; with neither name nor file, the robot_description topic."""
 
     name: str = setting("", "a built-in arm, e.g. lwr_iii", fixed=True)
@@ -26,9 +26,6 @@ class RobotSettings:
         False, "reject physically inconsistent inertias instead of a warning", fixed=True
     )
 
-    def __post_init__(self) -> None:
-        check(self)
-
     def load(self, description: str) -> RobotModel:
         """Return the model by name, from the file or from this description."""
         source = self.name or self.urdf or description
@@ -37,7 +34,7 @@ class RobotSettings:
 
 
 @dataclass(frozen=True)
-class PlantSettings:
+class PlantSettings(ParameterSet):
     """The simulated plant."""
 
     kind: str = setting(
@@ -58,12 +55,9 @@ class PlantSettings:
     )
     seed: int = setting(0, "random seed of the sensor noise", low=0, fixed=True)
 
-    def __post_init__(self) -> None:
-        check(self)
-
 
 @dataclass(frozen=True)
-class SimulatorSettings:
+class SimulatorSettings(ParameterSet):
     """Parameters of simulator_node."""
 
     robot: RobotSettings = group(RobotSettings)
@@ -76,9 +70,6 @@ class SimulatorSettings:
     )
     push_duration: float = setting(0.2, "how long a push by topic lasts", "s", low=1e-3)
     plant: PlantSettings = group(PlantSettings)
-
-    def __post_init__(self) -> None:
-        check(self)
 
 
 @dataclass(frozen=True)
@@ -135,7 +126,7 @@ class DynamicsSettings:
 
 
 @dataclass(frozen=True)
-class DemoSettings:
+class DemoSettings(ParameterSet):
     """Parameters of demo_node."""
 
     robot: RobotSettings = group(RobotSettings)
@@ -147,9 +138,6 @@ class DemoSettings:
         "near the start",
         "rad or m",
     )
-
-    def __post_init__(self) -> None:
-        check(self)
 
 
 def _check_sampled(name: str, unit: str, gain: tuple[float, ...], rate: float) -> None:

@@ -1,4 +1,4 @@
-"""What all nodes run on: a spin that ends, an ordered shutdown, and messages filled in place."""
+"""Runtime of all nodes: spinning, shutdown, and messages that are filled in place."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ from std_msgs.msg import Float64MultiArray
 from ..errors import RobodynError
 from .codec import set_stamp
 
-LOOK = 0.05  # [s], how often the spin looks whether it should end
-GRACE = 1.0  # [s], for nodes to come to rest after a signal
-TIDY = 10.0  # [s] between two collections of garbage
+STOP_POLL = 0.05  # [s] between two checks of whether a spin should end
+STOP_TIMEOUT = 1.0  # [s] for nodes to come to rest after a signal
+GC_PERIOD = 10.0  # [s] between two garbage collections
 
-# State goes out reliable and comes in best-effort, so that any peer connects
+# Publish reliably and subscribe best-effort: this fits every peer
 STATE_OUT = QoSProfile(depth=10)
 STATE_IN = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
 def make_executor() -> Executor:
-    """The events executor where it exists: it needs half the time of the usual one."""
+    """Return the events executor, which needs half the CPU time, or else the usual one."""
     try:
         from rclpy.experimental import EventsExecutor
 
@@ -55,10 +55,10 @@ def run(
     args: Sequence[str] | None = None,
     made: Callable[[list[Node]], None] = lambda nodes: None,
 ) -> int:
-    """Make the nodes and spin them until a signal or until one wants to end; the exit code.
+    """Create nodes and spin them until a signal arrives or one has stopped; return the exit code.
 
-    made: is called with the nodes before they run. A node may have `begin_stop()`, called after a
-    signal, and `stopped`, waited for.
+    made: called with the nodes before they spin. A node may have `begin_stop()`, called after a
+    signal, and `stopped`, which is waited for.
     """
     os.environ.setdefault("AMENT_PREFIX_PATH", sys.prefix)
     if "HOME" not in os.environ:
@@ -66,48 +66,44 @@ def run(
     # rclpy's own handlers race with publishing: the context is gone while callbacks still run
     try:
         rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
-    except RuntimeError as error:  # a parameter file that cannot be read, say
+    except RuntimeError as error:  # such as a parameter file that cannot be read
         print(f"error: {error}", file=sys.stderr)
         return 1
-    with signals_caught() as signalled:
-        return _run(makers, made, signalled)
-
-
-def _run(
-    makers: Sequence[Callable[[], Node]],
-    made: Callable[[list[Node]], None],
-    signalled: Callable[[], bool],
-) -> int:
     nodes: list[Node] = []
-    executor = make_executor()
-    try:
-        for make in makers:
-            nodes.append(make())
-            executor.add_node(nodes[-1])
-        made(nodes)
-        keep_tidy(nodes[0])
-        spin(executor, until=lambda: signalled() or any(ended(node) for node in nodes))
-        for node in nodes:
-            getattr(node, "begin_stop", lambda: None)()
-        spin(executor, until=lambda: all(ended(node) for node in nodes), longest=GRACE)
-        for node in nodes:
-            if not ended(node):
-                node.get_logger().warning(f"ends before it has come to rest: {GRACE:g} s are over")
-        return max((getattr(node, "exit_code", 0) for node in nodes), default=0)
-    except (RobodynError, ParameterException, rclpy_implementation.RCLError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    finally:
-        gc.unfreeze()
-        shut_down(executor, nodes)
+    with signals_caught() as signalled:
+        executor = make_executor()
+        try:
+            for make in makers:
+                nodes.append(make())
+                executor.add_node(nodes[-1])
+            made(nodes)
+            collect_garbage_regularly(nodes[0])
+            spin(executor, until=lambda: signalled() or any(map(_stopped, nodes)))
+            for node in nodes:
+                getattr(node, "begin_stop", lambda: None)()
+            spin(executor, until=lambda: all(map(_stopped, nodes)), longest=STOP_TIMEOUT)
+            for node in nodes:
+                if not _stopped(node):
+                    node.get_logger().warning(f"not at rest {STOP_TIMEOUT:g} s after the signal")
+            return max((getattr(node, "exit_code", 0) for node in nodes), default=0)
+        except (RobodynError, ParameterException, rclpy_implementation.RCLError) as error:
+            print(f"error: {error}", file=sys.stderr)
+            return 1
+        finally:
+            gc.unfreeze()
+            shut_down(executor, nodes)
+
+
+def _stopped(node: Node) -> bool:
+    return getattr(node, "stopped", False)
 
 
 @contextmanager
 def signals_caught() -> Iterator[Callable[[], bool]]:
-    """Remember SIGINT and SIGTERM instead of ending; yields a function: whether one came."""
+    """Catch SIGINT and SIGTERM; yield a function that returns whether one has arrived."""
     received: list[int] = []
     previous = {
-        number: signal.signal(number, lambda came, _: received.append(came))
+        number: signal.signal(number, lambda caught, _: received.append(caught))
         for number in (signal.SIGINT, signal.SIGTERM)
     }
     try:
@@ -117,44 +113,39 @@ def signals_caught() -> Iterator[Callable[[], bool]]:
             signal.signal(number, handler)
 
 
-def keep_tidy(node: Node) -> None:
-    """Collect garbage now and then, in no time: what is there by now stays, and is not looked at.
+def collect_garbage_regularly(node: Node) -> None:
+    """Collect garbage by a timer; exempt all objects that exist now.
 
-    Else a collection looks at all that numba has made, 0.05 s in the midst of a control loop,
-    or there is none for hours, and the interpreter hoards what it could use again.
+    Otherwise a collection visits all objects of numba, 0.05 s in the middle of a control loop, or
+    there is none for hours and the memory grows.
     """
     gc.collect()
     gc.freeze()
-    node.create_timer(TIDY, gc.collect, clock=Clock(clock_type=ClockType.STEADY_TIME))
-
-
-def ended(node: Node) -> bool:
-    """Whether a node has nothing more to do."""
-    return getattr(node, "stopped", False)
+    node.create_timer(GC_PERIOD, gc.collect, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
 
 def spin(
     executor: Executor,
     until: Callable[[], bool],
     longest: float = math.inf,
-    every: float = LOOK,
+    every: float = STOP_POLL,
 ) -> None:
-    """Serve callbacks until something is true, at most so long [s]; look as often as told [s].
+    """Spin until a condition holds, checked `every` [s], or for `longest` [s].
 
-    A timer looks and completes the future that is spun for: the events executor does not heed a
-    timeout while events keep coming, and its spin without one never ends.
+    A timer checks and completes a future: the events executor ignores a timeout while events keep
+    arriving, and its spin without a future never ends.
     """
     node = executor.get_nodes()[0]
     end, over = time.monotonic() + longest, Future()
 
-    def look() -> None:
+    def check() -> None:
         try:
             if not over.done() and (until() or time.monotonic() >= end):
                 over.set_result(None)
         except Exception as error:
             over.set_exception(error)
 
-    timer = node.create_timer(every, look, clock=Clock(clock_type=ClockType.STEADY_TIME))
+    timer = node.create_timer(every, check, clock=Clock(clock_type=ClockType.STEADY_TIME))
     try:
         while not over.done():
             executor.spin_until_future_complete(over, timeout_sec=1.0)
@@ -167,7 +158,7 @@ def spin_until_signal(
     executor: Executor,
     until: Callable[[], bool],
     longest: float = math.inf,
-    every: float = LOOK,
+    every: float = STOP_POLL,
 ) -> bool:
     """Spin as `spin` does; return whether SIGINT or SIGTERM ended it."""
     with signals_caught() as signalled:
@@ -176,7 +167,7 @@ def spin_until_signal(
 
 
 def shut_down(executor: Executor, nodes: Sequence[Node]) -> None:
-    """Timers and subscriptions first, then nodes, executor and context."""
+    """Destroy timers and subscriptions, then nodes, executor and context."""
     for node in nodes:
         for timer in list(node.timers):
             node.destroy_timer(timer)
@@ -189,14 +180,14 @@ def shut_down(executor: Executor, nodes: Sequence[Node]) -> None:
     rclpy.try_shutdown()
 
 
-def shared_numbers(message: Any, field: str, n: int) -> np.ndarray:
-    """An array that shares its memory with a message's field: filling one fills the other."""
+def shared_array(message: Any, field: str, n: int) -> np.ndarray:
+    """Return an array (n,) that shares its memory with a field of the message."""
     setattr(message, field, array.array("d", bytes(8 * n)))
     return np.frombuffer(getattr(message, field))
 
 
 class JointStateMessage:
-    """A JointState that is made once; `position`, `velocity`, `effort` are views into it."""
+    """A JointState that is reused; `position`, `velocity`, `effort` are views into it."""
 
     position: np.ndarray
     velocity: np.ndarray
@@ -205,17 +196,17 @@ class JointStateMessage:
     def __init__(self, names: Sequence[str], *fields: str) -> None:
         self.message = JointState(name=list(names))
         for field in fields:
-            setattr(self, field, shared_numbers(self.message, field, len(names)))
+            setattr(self, field, shared_array(self.message, field, len(names)))
 
     def at(self, t: float) -> JointState:
-        """The message with its stamp set."""
+        """Return the message with the stamp t [s]."""
         set_stamp(self.message.header.stamp, t)
         return self.message
 
 
 class EffortMessage:
-    """A command of n torques; `data` is a view into it."""
+    """A command of n torques that is reused; `data` is a view into it."""
 
     def __init__(self, n: int) -> None:
         self.message = Float64MultiArray()
-        self.data = shared_numbers(self.message, "data", n)
+        self.data = shared_array(self.message, "data", n)

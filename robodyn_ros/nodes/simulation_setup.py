@@ -13,7 +13,7 @@ from ..control.limits import TorqueLimits
 from ..control.reactions import Stop
 from ..errors import ArgumentError
 from ..model.robot import RobotModel
-from ..settings import check, one_or_each, setting
+from ..settings import ParameterSet, one_or_each, setting
 from ..simulation.disturbances import SHAPES
 from ..simulation.elastic import ElasticJointPlant
 from ..simulation.obstacles import Box, Obstacle, Pendulum, Plane, Sphere
@@ -27,7 +27,7 @@ BRAKE_RATE = 1000.0  # [N m/s or N/s], fastest change of the brake's torque
 
 
 @dataclass(frozen=True)
-class PushSettings:
+class PushSettings(ParameterSet):
     """A scripted push."""
 
     at: float = setting(1.0, "start, after the first command", "s", low=0.0, fixed=True)
@@ -41,9 +41,6 @@ class PushSettings:
     duration: float = setting(0.2, "duration", "s", low=1e-3, fixed=True)
     shape: str = setting("ramp", "force over time", choices=SHAPES, fixed=True)
 
-    def __post_init__(self) -> None:
-        check(self)
-
     def schedule(self, plant: Plant) -> None:
         """Schedule the push; the script starts now."""
         start = plant.state.t + self.at
@@ -51,7 +48,7 @@ class PushSettings:
 
 
 @dataclass(frozen=True)
-class ObstacleSettings:
+class ObstacleSettings(ParameterSet):
     """An obstacle."""
 
     kind: str = setting(
@@ -75,9 +72,6 @@ class ObstacleSettings:
     stiffness: float = setting(
         5000.0, "contact stiffness of a plane or sphere", "N/m", low=1.0, fixed=True
     )
-
-    def __post_init__(self) -> None:
-        check(self)
 
     def obstacle(self) -> Obstacle:
         """Return the obstacle."""

@@ -11,7 +11,7 @@ from typing import Any
 from ..detection.monitor_settings import MonitorSettings
 from ..errors import ArgumentError
 from ..sensing.settings import SensingSettings
-from ..settings import changed, leaves
+from ..settings import changed, converted, leaves, yaml_section
 
 NODE = "dynamics_node"
 KEY = f"robodyn_ros.{NODE}"  # metadata of a bag: the node's parameters
@@ -49,7 +49,7 @@ def _below(prefix: str, values: Mapping[str, Any]) -> dict[str, Any]:
 def _settings(defaults: Any, values: Mapping[str, Any]) -> Any:
     """Return the set with these values; names that it does not have are ignored."""
     own = {name: value for name, value, _ in leaves(defaults)}
-    given = {name: _like(own[name], value) for name, value in values.items() if name in own}
+    given = {name: converted(value, own[name]) for name, value in values.items() if name in own}
     return changed(defaults, given)
 
 
@@ -87,48 +87,25 @@ def from_file(path: Path) -> NodeParameters:
 
 def text(parameters: NodeParameters, remarks: Iterable[str] = ()) -> str:
     """Return the YAML that makes a node run with these parameters."""
-    lines = [f"# {remark}" for remark in remarks]
-    lines += [f"/**/{NODE}:", "  ros__parameters:"]
-    robot = {k: v for k, v in parameters.robot.items() if v and v != [""]}
-    if robot:
-        lines += ["    robot:", *(f"      {k}: {_value(v)}" for k, v in robot.items())]
-    if parameters.effort in ("command", "joint_states"):
-        lines.append(f"    effort: {parameters.effort}")
     usual = {name: value for name, value, _ in leaves(SensingSettings())}
-    other = [(n, v) for n, v, _ in leaves(parameters.sensing) if v != usual[n]]
-    if other:
-        lines += ["    sensing:", *(f"      {name}: {_value(value)}" for name, value in other)]
-    lines.append("    monitor:")
-    group = ""
+    values = {f"robot.{k}": v for k, v in parameters.robot.items() if v and v != [""]}
+    if parameters.effort in ("command", "joint_states"):
+        values["effort"] = parameters.effort
+    values |= {f"sensing.{k}": v for k, v, _ in leaves(parameters.sensing) if v != usual[k]}
+    units = {}
     for name, value, about in leaves(parameters.monitor):
-        head, _, rest = name.partition(".")
-        if rest and head != group:
-            group = head
-            lines.append(f"      {head}:")
-        unit = f"  # [{about.unit}]" if about.unit else ""
         if value != () and value != "":
-            indent = "        " if rest else "      "
-            lines.append(f"{indent}{rest or head}: {_value(value)}{unit}")
-    return "\n".join(lines) + "\n"
+            values[f"monitor.{name}"] = _rounded(value)
+            units[f"monitor.{name}"] = f"[{about.unit}]" if about.unit else ""
+    return "".join(f"# {remark}\n" for remark in remarks) + yaml_section(
+        f"/**/{NODE}", values, units
+    )
 
 
-def _value(value: Any) -> str:
-    """Return a value as JSON, which is YAML; floats keep their point, as ROS needs it."""
-    if isinstance(value, (tuple, list)):
-        return "[" + ", ".join(_value(item) for item in value) + "]"
-    if isinstance(value, float):
-        return repr(float(f"{value:.4g}"))
-    return json.dumps(value)
-
-
-def _like(default: Any, value: Any) -> Any:
-    """Return a value with the types of the default."""
-    if isinstance(default, tuple):
-        items = value if isinstance(value, (list, tuple)) else [value]
-        return tuple(_like(default[0] if default else "", item) for item in items if item != "")
-    if isinstance(default, float) and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    return value
+def _rounded(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(map(_rounded, value))
+    return float(f"{value:.4g}") if isinstance(value, float) else value
 
 
 def _flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -34,7 +34,7 @@ def domain(monkeypatch):
 
 
 def test_garbage_is_collected_without_a_look_at_what_was_there(domain, monkeypatch):
-    monkeypatch.setattr(runtime, "TIDY", 0.05)
+    monkeypatch.setattr(runtime, "GC_PERIOD", 0.05)
     made = []
     try:
         code = runtime.run(Brief, args=[], made=made.extend)
