@@ -2,9 +2,10 @@
 
     python benchmark/offline_residual.py [--quick] [--json FILE] [--check]
 
-Ten minutes of a seven-joint arm at 1 kHz (one minute with --quick), already read: batched
-momentum terms, observer, and the detector's compiled pass; the best of several runs in turns.
-Beside it the same by `ContactMonitor`, sample by sample as the node does it, and reading a bag.
+Ten minutes of a seven-joint arm at 1 kHz (one minute with --quick), already read: `rd.detect`, which
+judges the samples and runs the monitor's compiled step over them; the best of several runs in
+turns. Beside it the same by `ContactMonitor`, sample by sample as the node does it, and reading a
+bag.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from robodyn_ros.detection.monitor_settings import MonitorSettings, ThresholdSet
 from robodyn_ros.recording.bag_reader import open_bag
 from robodyn_ros.recording.bag_writer import BagWriter
 from robodyn_ros.recording.joint_states import TYPE, serialized
-from robodyn_ros.recording.offline import watch
+from robodyn_ros.recording.run import Sources, read_samples
 
 Array = np.ndarray
 
@@ -60,8 +61,8 @@ def best(*works: Callable[[], object]) -> list[tuple[float, float]]:
 def by_samples(model: rd.RobotModel, log: tuple[Array, ...], settings: MonitorSettings) -> None:
     """The node's way."""
     monitor = ContactMonitor(model, settings)
-    for row in zip(*(x[:MONITORED] for x in log), strict=True):
-        monitor.update(*row)
+    for t, q, qd, tau in zip(*(x[:MONITORED] for x in log), strict=True):
+        monitor.update(rd.Sample(t, 1.0 / RATE, q, qd, tau, rd.Status.OK))
 
 
 def reading(model: rd.RobotModel, log: tuple[Array, ...]) -> float:
@@ -77,7 +78,7 @@ def reading(model: rd.RobotModel, log: tuple[Array, ...]) -> float:
                 out.write("/joint_states", k, raw)
         begun = time.perf_counter()
         with open_bag(path) as bag:
-            bag.joint_series("/joint_states", model.joint_names)
+            read_samples(bag, model, Sources())
         return time.perf_counter() - begun
 
 
@@ -87,9 +88,10 @@ def main() -> None:
     seconds = 60.0 if arguments.quick else 600.0
     model = rd.robots.lwr_iii()
     log = recording(model, seconds)
+    whole = rd.Log(*log)
     settings = [MonitorSettings(contact=x, collision=x) for x in (FIXED, MOVING)]
     fixed, moving, (single, _) = best(
-        *(lambda s=s: watch(model, *log, s) for s in settings),
+        *(lambda s=s: rd.detect(model, whole, s) for s in settings),
         lambda: by_samples(model, log, settings[0]),
     )
     one_by_one = single * log[0].size / MONITORED

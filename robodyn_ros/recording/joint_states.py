@@ -26,6 +26,7 @@ from ..sensing.settings import SensingSettings
 Array = npt.NDArray[np.float64]
 
 STAMP, BODY = 4, 12  # bytes where the stamp begins and ends
+MAX_PADDING = 16  # bytes behind the last number
 FIELDS = ("position", "velocity", "effort")
 TYPE = "sensor_msgs/msg/JointState"
 
@@ -190,8 +191,21 @@ def _layout(raw: bytes, aligned: bool) -> _Layout:
 
 
 def _walk(raw: bytes, aligned: bool) -> _Layout:
-    """Through one message: frame, names, then three lists of numbers."""
+    """Return the layout of one message: frame, names, then three lists of numbers.
+
+    Padding is not part of it: the middleware leaves it uninitialized, also behind the last number.
+    """
     at = BODY
+    fixed: list[tuple[int, int]] = []  # begin and end of what the layout has in common
+
+    def skip(size: int) -> None:
+        """Pass bytes that belong to the layout."""
+        nonlocal at
+        if fixed and fixed[-1][1] == at:
+            fixed[-1] = (fixed[-1][0], at + size)
+        else:
+            fixed.append((at, at + size))
+        at += size
 
     def align(size: int) -> None:
         nonlocal at
@@ -199,33 +213,29 @@ def _walk(raw: bytes, aligned: bool) -> _Layout:
             at += (STAMP - at) % size  # counted from behind the four bytes of the encapsulation
 
     def count() -> int:
-        nonlocal at
         align(4)
         (value,) = struct.unpack_from("<I", raw, at)
-        at += 4
+        skip(4)
         return int(value)
 
     def text() -> str:
-        nonlocal at
         size = count()
         if at + size > len(raw):
             raise struct.error
-        at += size
+        skip(size)
         return raw[at - size : at].rstrip(b"\0").decode()
 
     text()
     names = tuple(text() for _ in range(count()))
-    begins, counts, fixed = [], [], []
-    last = BODY
+    begins, counts = [], []
     for _ in FIELDS:
         items = count()
         if items:
             align(8)
-        fixed.append((slice(last, at), raw[last:at]))
         begins.append(at)
         counts.append(items)
         at += 8 * items
-        last = at
-    if at != len(raw):
+    if not 0 <= len(raw) - at <= MAX_PADDING:
         raise struct.error
-    return _Layout(len(raw), names, tuple(begins), tuple(counts), tuple(fixed))
+    pieces = tuple((slice(a, b), raw[a:b]) for a, b in fixed)
+    return _Layout(len(raw), names, tuple(begins), tuple(counts), pieces)

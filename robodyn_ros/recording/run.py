@@ -26,6 +26,8 @@ Array = npt.NDArray[np.float64]
 Span = tuple[float, float]  # [s], begin and end
 
 COMMANDS = "std_msgs/msg/Float64MultiArray"
+PACE_PARTS = 20  # of a recording, over which the pace of stamps is measured
+PACE_TOLERANCE = 0.1  # by which their pace may differ from the recorder's
 EFFORTS = ("auto", "joint_states", "command")
 
 
@@ -134,12 +136,33 @@ def read_run(
     sensing: SensingSettings | None = None,
     rate: float | None = None,
 ) -> Run:
-    """Return the run in a bag, judged as the node judges messages.
+    """Return the run in a bag with its truth and reference; arguments as for `read_samples`."""
+    sources = sources or Sources()
+    run = read_samples(bag, model, sources, gains, progress, sensing=sensing, rate=rate)
+    zero = _checked(run, f"{run.states_topic} in '{bag.path}'").start
+    return replace(
+        run,
+        truth=_series(bag, model, sources.truth, "effort", zero),
+        reference=_series(bag, model, sources.reference, "position", zero),
+    )
+
+
+def read_samples(
+    bag: Bag,
+    model: RobotModel,
+    sources: Sources,
+    gains: Sequence[float] | None = None,
+    progress: Progress = quiet,
+    *,
+    sensing: SensingSettings | None = None,
+    rate: float | None = None,
+) -> Run:
+    """Return the samples in a bag, judged as the node judges messages.
 
     gains [N m/A] turn efforts that are currents into torques; rate [Hz]: nominal, of the joint
     states; by default their median rate.
     """
-    sources, sensing = sources or Sources(), sensing or SensingSettings()
+    sensing = sensing or SensingSettings()
     topic = bag.demand(sources.states, TYPE)
     states = bag.joint_states(topic, progress)
     if not set(model.joint_names) <= states.found:
@@ -152,13 +175,7 @@ def read_run(
     samples, arrival = states.samples(model, sensing, now, period, drive_gains(gains, model.n))
     samples, effort = _with_torque(bag, model, sources, samples, arrival, sensing, period)
     remarks = _remarks(samples, [clock_remark] if clock_remark else [])
-    run = Run(bag.path.stem, samples, effort, arrival, topic, remarks=remarks)
-    zero = _checked(run, f"{topic} in '{bag.path}'").start
-    return replace(
-        run,
-        truth=_series(bag, model, sources.truth, "effort", zero),
-        reference=_series(bag, model, sources.reference, "position", zero),
-    )
+    return Run(bag.path.stem, samples, effort, arrival, topic, remarks=remarks)
 
 
 def _checked(run: Run, where: str) -> Run:
@@ -177,15 +194,34 @@ def _checked(run: Run, where: str) -> Run:
 def _clock(states: JointStates, sensing: SensingSettings) -> tuple[Array, str]:
     """Return the clock at receipt of each message (T,) [s], and a remark.
 
-    Stamps that are not of the recorder's clock, as in simulated time, are their own clock.
+    Stamps that run at another pace than the recorder's clock, as simulated time does, or ahead of
+    it are their own clock.
     """
-    received = np.asarray(1e-9 * states.received, dtype=np.float64)
-    if not states.stamps.any():
+    received, stamps = np.asarray(1e-9 * states.received, dtype=np.float64), states.stamps
+    if not stamps.any():
         return received, ""
-    away = float(np.median(np.abs(received - states.stamps)))
-    if away <= sensing.max_age:
-        return received, ""
-    return states.stamps, f"stamps and times of recording differ by {away:.3g} s: stamps are taken"
+    lead, pace = float(np.median(stamps - received)), _pace(stamps, received)
+    if lead > sensing.max_lead:
+        return (
+            stamps,
+            f"stamps are {lead:.3g} s ahead of the recording: they are taken as the clock",
+        )
+    if abs(pace - 1.0) > PACE_TOLERANCE:
+        return stamps, f"stamps run {pace:.3g} times as fast as the recording: taken as the clock"
+    return received, ""
+
+
+def _pace(stamps: Array, received: Array) -> float:
+    """Return how fast stamps run by the clock of receipt: the median over parts of the recording,
+    each by its latest stamp.
+    """
+    edges = np.linspace(received.min(), received.max(), PACE_PARTS + 1)
+    part = np.clip(np.searchsorted(edges, received, side="right") - 1, 0, PACE_PARTS - 1)
+    latest = np.full(PACE_PARTS, -np.inf)
+    np.maximum.at(latest, part, stamps)
+    steps = np.diff(latest[np.isfinite(latest)])
+    width = float(edges[1] - edges[0])
+    return float(np.median(steps) / width) if steps.size and width > 0.0 else 1.0
 
 
 def _median_period(states: JointStates) -> float:

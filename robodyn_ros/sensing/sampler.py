@@ -195,12 +195,15 @@ class Sampler:
 
 @kernel(
     "int64(float64[::1], float64[::1], float64[:, ::1], float64[::1], float64[::1],"
-    " float64[:, ::1], float64[::1], float64[::1], float64[:, ::1], float64[:, ::1],"
-    " float64[:, ::1], float64[:, ::1], int64[:, ::1])"
+    " float64[:, ::1], float64[::1], float64[::1], int64[::1], float64[:, ::1],"
+    " float64[:, ::1], float64[:, ::1], float64[:, ::1], int64[:, ::1])"
 )
-def _sample_rows(clock, time_limits, rows, scalars, limits, stuck, stamp, now, q, qd, tau, x, c):
-    """The same over many messages of one layout. x: columns t, dt, the cause's value and interval;
-    c: status, cause * n + joint, whether silence preceded it, and the joint without effort.
+def _sample_rows(
+    clock, time_limits, rows, scalars, limits, stuck, stamp, now, moving, q, qd, tau, x, c
+):
+    """The same over many messages of one layout. moving: whether a message has velocities. x:
+    columns t, dt, the cause's value and interval; c: status, cause * n + joint, whether silence
+    preceded it, and the joint without effort.
     """
     n, nothing, behind = U(q.shape[1]), np.zeros(0), 0.0
     for k in range(U(stamp.size)):
@@ -208,7 +211,7 @@ def _sample_rows(clock, time_limits, rows, scalars, limits, stuck, stamp, now, q
         c[k, 3] = -1
         code = sample_time(clock, time_limits, stamp[k], now[k])
         found = code * n
-        measured = not math.isnan(qd[k, 0])
+        measured = moving[k] != 0
         if code == ACCEPTED:
             speeds = qd[k] if measured else nothing
             found = validate(
@@ -281,17 +284,17 @@ def sample_rows(
 ) -> Samples:
     """Return the samples of messages that all name every joint: stamps (T,) [s] and (T, n) each.
 
-    Rows of qd that are NaN have no velocities. received (T,) [s]: the clock at receipt; without
-    it, stamps are taken as they are.
+    Rows of qd that are all NaN have no velocities. received (T,) [s]: the clock at receipt;
+    without it, stamps are taken as they are.
     """
     check = Validator(model, settings or SensingSettings(), period)
     q, qd, tau = (np.array(x, dtype=np.float64, order="C") for x in (q, qd, tau))
-    qd[np.isnan(qd).all(axis=1)] = math.nan
+    moving = np.asarray(~np.isnan(qd).all(axis=1), dtype=np.int64)
     stamp = np.array(stamp, dtype=np.float64)  # a copy: kernels take no read-only arrays
     now = stamp if received is None else np.array(received, dtype=np.float64)
     x, c = np.zeros((stamp.size, 4)), np.zeros((stamp.size, 4), dtype=np.int64)
     arrays = (check.clock, check.clock_limits, check.rows, check.scalars, check.limits)
-    _sample_rows(*arrays, check.stuck, stamp, now, q, qd, tau, x, c)
+    _sample_rows(*arrays, check.stuck, stamp, now, moving, q, qd, tau, x, c)
     causes = {}
     for k in np.flatnonzero(c[:, 1]).tolist():
         code, j = divmod(int(c[k, 1]), model.n)

@@ -94,7 +94,7 @@ def _on_a_shifted_clock(state, limits, stamp, now):
     drift = (now - state[OLD_CLOCK]) - (stamp - state[OLD_STAMP])
     if not abs(drift) <= SHIFT_TOLERANCE:
         state[OLD_STAMP], state[OLD_CLOCK] = stamp, now
-    if now - state[OLD_CLOCK] < SHIFT_TIME:
+    if now - state[OLD_CLOCK] < SHIFT_TIME - ROUNDING:
         return BEHIND
     state[LAG], state[OLD_STAMP], state[RESET] = age, math.nan, 1.0
     state[REMARK] = CLOCK_SHIFTED

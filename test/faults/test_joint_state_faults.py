@@ -16,6 +16,7 @@ from fault_rig import (
     seconds,
     set_stamp,
 )
+from offline_twin import recorded_rigs
 
 import robodyn_ros as rd
 from robodyn_ros.control.arm_controller import Mode
@@ -888,5 +889,8 @@ CASES = [
 
 
 @cases(*CASES)
-def test_joint_states(case):
-    case.play()
+def test_joint_states(case, tmp_path):
+    """The case itself; and a bag of what the detector received gives the same verdicts."""
+    with recorded_rigs() as rigs:
+        case.play()
+    assert all([rig.check_offline(tmp_path) > 50 for rig in rigs])
