@@ -2,7 +2,7 @@
 
     python benchmark/offline_residual.py [--quick] [--json FILE] [--check]
 
-Ten minutes of a seven-joint arm at 1 kHz (one minute with --quick), already read: `rd.detect`, which
+Ten minutes of a seven-joint arm at 1 kHz (one minute with --quick), already read: `rd.detect`
 judges the samples and runs the monitor's compiled step over them; the best of several runs in
 turns. Beside it the same by `ContactMonitor`, sample by sample as the node does it, and reading a
 bag.

@@ -46,14 +46,17 @@ def follow(own, common, r, qd, qdd):
     moving = common[MOVING] != 0.0
     if moving and bad_motion != 0.0:
         return NOT_MEASURED
-    found = 0
-    for i in range(U2):
-        row = i * ROWS
-        for k in range(n):
+    found, one_speed = 0, common[SPEEDS] == common[SPEEDS + U(1)]
+    for k in range(n):
+        speed = abs(qd[k])
+        onset = math.tanh(speed / common[SPEEDS]) if moving else 0.0
+        for i in range(U2):
+            row = i * ROWS
             limit = own[row + BASE, k]
             if moving:
-                speed = abs(qd[k])
-                limit += own[row + IN_MOTION, k] * math.tanh(speed / common[SPEEDS + i])
+                if i > 0 and not one_speed:
+                    onset = math.tanh(speed / common[SPEEDS + i])
+                limit += own[row + IN_MOTION, k] * onset
                 limit += own[row + PER_VELOCITY, k] * speed
                 limit += own[row + PER_ACCELERATION, k] * abs(qdd[k])
             size, dt = abs(r[k]), common[DT]

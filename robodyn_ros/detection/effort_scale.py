@@ -39,8 +39,12 @@ def find_scale(own, seconds, r, tau, dt):
     residual has been large.
     """
     n, fade, large = U(own.shape[1]), math.exp(-dt / WINDOW), False
+    gain, blend = -1.0, 0.0
     for k in range(n):
-        own[TAU, k] -= math.expm1(-own[GAIN, k] * dt) * (tau[k] - own[TAU, k])
+        if own[GAIN, k] != gain:  # most arms have one gain for all joints
+            gain = own[GAIN, k]
+            blend = -math.expm1(-gain * dt)
+        own[TAU, k] += blend * (tau[k] - own[TAU, k])
         large = large or abs(r[k]) > own[LIMIT, k]
     seconds[0] = seconds[0] + dt if large else 0.0
     rw, ww, rr = 0.0, 0.0, 0.0

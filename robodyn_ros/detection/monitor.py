@@ -93,6 +93,17 @@ def restart(observer, gap, gap_common, scale, scale_time, stuck, detector, _, ow
 
 
 @inline
+def _accelerate(rows, qd, before, dt):
+    """Update the acceleration: differences of velocity, smoothed as the residual is."""
+    gain, blend = -1.0, 0.0
+    for k in range(U(qd.size)):
+        if rows[GAIN, k] != gain:  # most arms have one gain for all joints
+            gain = rows[GAIN, k]
+            blend = -math.expm1(-gain * dt)
+        rows[QDD, k] += blend * ((qd[k] - before[k]) / dt - rows[QDD, k])
+
+
+@inline
 def _compare(detector, common, own, r, qd, qdd, dt):
     """Compare a residual with its thresholds; return the level, or SETTLING."""
     common[DETECTOR_DT] = dt
@@ -107,12 +118,8 @@ def _compare(detector, common, own, r, qd, qdd, dt):
     return CONTACT if above & CONTACT_ON else CLEAR
 
 
-@kernel(
-    "int64(float64[::1], float64[:, ::1], float64[::1], float64[:, ::1], float64[::1],"
-    " float64[:, ::1], float64[:, ::1], float64[::1], float64[::1], float64[:, ::1],"
-    " int64, float64, float64[::1], float64[::1], float64[::1])"
-)
-def step(
+@inline
+def _step(
     observer, gap, gap_common, scale, scale_time, stuck, detector, common, own, rows,
     told, t, q, qd, tau,
 ):  # fmt: skip
@@ -142,10 +149,9 @@ def step(
         forget_times(detector)
         own[SETTLED] = 0.0
         return OVERFLOW
+    if own[MOVING] != 0.0 and not first:
+        _accelerate(rows, qd, rows[QD], dt)
     for k in range(n):
-        if own[MOVING] != 0.0 and not first:
-            blend = -math.expm1(-rows[GAIN, k] * dt)
-            rows[QDD, k] += blend * ((qd[k] - rows[QD, k]) / dt - rows[QDD, k])
         rows[QD, k] = qd[k]
         rows[CHANGE, k] = tau[k] - rows[TAU, k]
         rows[TAU, k] = tau[k]
@@ -176,6 +182,22 @@ def step(
         shrink(gap, rows[R], rows[CERTAIN])
         r = rows[CERTAIN]
     return _compare(detector, common, own, r, qd, rows[QDD], dt)
+
+
+@kernel(
+    "int64(float64[::1], float64[:, ::1], float64[::1], float64[:, ::1], float64[::1],"
+    " float64[:, ::1], float64[:, ::1], float64[::1], float64[::1], float64[:, ::1],"
+    " int64, float64, float64[::1], float64[::1], float64[::1])"
+)
+def step(
+    observer, gap, gap_common, scale, scale_time, stuck, detector, common, own, rows,
+    told, t, q, qd, tau,
+):  # fmt: skip
+    """Take one sample; return the level found, or why it is UNKNOWN."""
+    return _step(
+        observer, gap, gap_common, scale, scale_time, stuck, detector, common, own, rows,
+        told, t, q, qd, tau,
+    )  # fmt: skip
 
 
 class _Parts(NamedTuple):
@@ -410,14 +432,16 @@ def _steps(
             found[k] = found[k - U(1)] if k > 0 else SETTLING
             for j in range(n):
                 above[k, j] = k > 0 and above[k - U(1), j]
-                r[k, j] = certain[k, j] = rows[R, j]
+                r[k, j] = rows[R, j]
+            if certain.size:
+                shrink(gap, rows[R], certain[k])
             continue
         told = LATE * late[k]
         if status[k] == 1:
             told |= RESTARTS
         if status[k] <= 1 and not math.isnan(tau[k, 0]):
             told |= USABLE
-        found[k] = step(
+        found[k] = _step(
             observer, gap, gap_common, scale, scale_time, stuck, detector, common, own, rows,
             told, t[k], q[k], qd[k], tau[k],
         )  # fmt: skip
@@ -425,7 +449,8 @@ def _steps(
             value[k] = own[EFFORT_FACTOR]
         elif found[k] == STUCK:
             value[k] = own[STUCK_JOINT]
-        shrink(gap, rows[R], certain[k])
+        if certain.size:
+            shrink(gap, rows[R], certain[k])
         for j in range(n):
             r[k, j] = rows[R, j]
             on = detector[ON, j] != 0.0 or detector[DETECTOR_ROWS + ON, j] != 0.0
@@ -437,7 +462,7 @@ class Rows(NamedTuple):
     """What the monitor finds in each of many samples."""
 
     r: Array  # (T, n) residual [N m or N]
-    certain: Array  # (T, n) the same without what gaps may have caused
+    certain: Array  # (T, n) the same without what gaps may have caused; empty unless asked for
     found: Codes  # (T,) a level, or why it is UNKNOWN
     value: Array  # (T,) what that reason is about
     above: npt.NDArray[np.bool_]  # (T, n) joints above a threshold
@@ -455,13 +480,17 @@ def monitor_rows(
     sensing: SensingSettings | None = None,
     *,
     commanded: bool = False,
+    certain: bool = False,
 ) -> Rows:
-    """Return what `ContactMonitor` finds in these samples, one after the other."""
+    """Return what `ContactMonitor` finds in these samples, one after the other.
+
+    certain: also the residual without what gaps may have caused.
+    """
     monitor = ContactMonitor(model, settings, sensing, commanded=commanded)
     T, n = samples.q.shape
     out = Rows(
         np.zeros((T, n)),
-        np.zeros((T, n)),
+        np.zeros((T if certain else 0, n)),
         np.zeros(T, dtype=np.int64),
         np.zeros(T),
         np.zeros((T, n), dtype=np.bool_),
@@ -487,9 +516,7 @@ def _compare_rows(detector, common, own, rows, found, t, r, qd, level):
             level[k] = UNKNOWN
             continue
         dt = t[k] - t[k - U(1)]
-        for j in range(U(r.shape[1])):
-            blend = -math.expm1(-rows[GAIN, j] * dt)
-            rows[QDD, j] += blend * ((qd[k, j] - qd[k - U(1), j]) / dt - rows[QDD, j])
+        _accelerate(rows, qd[k], qd[k - U(1)], dt)
         found_level = _compare(detector, common, own, r[k], qd[k], rows[QDD], dt)
         level[k] = found_level if found_level <= COLLISION else UNKNOWN
     return 0

@@ -57,6 +57,7 @@ def observe(block, q, qd, tau, out):
     if bad != 0.0:
         return 1
     dt, started, width = block[s + DT], block[s + STARTED] != 0.0, block[s + WIDTH]
+    gain, blend = -1.0, 0.0
     for k in range(n):
         b = ctqd[k]
         if block[s + GRAVITY_FREE] == 0.0:
@@ -72,7 +73,9 @@ def observe(block, q, qd, tau, out):
             )
         if started:
             mean = (p[k] - block[v + P * n + k]) / dt - tau[k] - 0.5 * (b + block[v + B * n + k])
-            blend = -math.expm1(-block[v + GAIN * n + k] * dt)
+            if block[v + GAIN * n + k] != gain:  # most arms have one gain for all joints
+                gain = block[v + GAIN * n + k]
+                blend = -math.expm1(-gain * dt)
             block[v + R * n + k] += blend * (mean - block[v + R * n + k])
         block[v + P * n + k] = p[k]
         block[v + B * n + k] = b

@@ -148,8 +148,14 @@ def _analysis(
     parameters: NodeParameters,
     bag: Bag | None,
 ) -> Analysis:
-    commanded = run.effort == "command"
-    found = detect(model, run.samples, parameters.monitor, parameters.sensing, commanded=commanded)
+    found = detect(
+        model,
+        run.samples,
+        parameters.monitor,
+        parameters.sensing,
+        commanded=run.effort == "command",
+        certain=True,
+    )
     found = found.only(run.usable).since(run.start)
     parameters = replace(parameters, effort="" if run.effort == "columns" else run.effort)
     spans, truth = true_spans(run), f"the topic {options.sources.truth}"

@@ -84,7 +84,7 @@ class Detection:
 
     @property
     def certain(self) -> Array:
-        """Residual (T, n) [N m or N] without what lost samples may have caused."""
+        """Residual (T, n) [N m or N] without what lost samples may have caused; see `detect`."""
         return self.rows.certain
 
     @property
@@ -173,7 +173,8 @@ class Detection:
             faults={where[k]: text for k, text in s.faults.items() if k in where},
         )
         r = self.rows
-        rows = Rows(r.r[kept], r.certain[kept], r.found[kept], r.value[kept], r.above[kept])
+        certain = r.certain[kept] if r.certain.size else r.certain
+        rows = Rows(r.r[kept], certain, r.found[kept], r.value[kept], r.above[kept])
         return replace(self, samples=samples, rows=rows)
 
     def since(self, start: float) -> Detection:
@@ -230,10 +231,12 @@ def detect(
     sensing: SensingSettings | None = None,
     *,
     commanded: bool = False,
+    certain: bool = False,
 ) -> Detection:
     """Return the verdicts of the live pipeline on every sample of a log.
 
-    commanded: the log's torque is the commanded one, not measured.
+    commanded: the log's torque is the commanded one, not measured. certain: keep the residual
+    without what lost samples may have caused, too.
     """
     if isinstance(log, Log):
         if log.n != model.n:
@@ -243,7 +246,7 @@ def detect(
     else:
         samples = log
     settings = settings or MonitorSettings()
-    rows = monitor_rows(model, samples, settings, sensing, commanded=commanded)
+    rows = monitor_rows(model, samples, settings, sensing, commanded=commanded, certain=certain)
     return Detection(model, settings, samples, rows)
 
 

@@ -38,11 +38,14 @@ def fill_gap(own, common, tau, dt, mean):
         if dt > LOST_AFTER * common[PERIOD]:
             unknown = 1.0 - common[PERIOD] / dt
     common[STARTED] = 1.0
-    largest = 0.0
+    largest, gain, fade = 0.0, -1.0, 0.0
     for k in range(U(own.shape[1])):
+        if own[GAIN, k] != gain:  # most arms have one gain for all joints
+            gain = own[GAIN, k]
+            fade = math.expm1(-gain * dt)
         wrong = 0.5 * unknown * (tau[k] - own[LAST, k])
         mean[k] = tau[k] - wrong
-        own[ERROR, k] -= math.expm1(-own[GAIN, k] * dt) * (abs(wrong) - own[ERROR, k])
+        own[ERROR, k] -= fade * (abs(wrong) - own[ERROR, k])
         if own[ERROR, k] < MIN_ERROR:
             own[ERROR, k] = 0.0
         own[LAST, k] = tau[k]

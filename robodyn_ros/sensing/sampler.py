@@ -22,7 +22,7 @@ from .joint_states import JointStateReader, Reading
 from .sample import Sample, Status, missing
 from .settings import SensingSettings
 from .stamps import ACCEPTED, LAST, NO_VELOCITY, PERIOD, REMARK, TIME, VALUE, sample_time
-from .validator import DT, MOTION, NO_EFFORT, RESTART, Validator, validate
+from .validator import DT, MOTION, NO_EFFORT, RESTART, Validator, judge_values
 
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
@@ -214,7 +214,7 @@ def _sample_rows(
         measured = moving[k] != 0
         if code == ACCEPTED:
             speeds = qd[k] if measured else nothing
-            found = validate(
+            found = judge_values(
                 clock, time_limits, rows, scalars, limits, stuck, q[k], speeds, tau[k]
             )
         c[k, 1], x[k, 2], x[k, 3] = found, clock[VALUE], scalars[DT]

@@ -103,11 +103,8 @@ def _stays_there(rows, scalars, q, samples):
     return scalars[JUMPS] >= samples
 
 
-@kernel(
-    "int64(float64[::1], float64[::1], float64[:, ::1], float64[::1], float64[::1],"
-    " float64[:, ::1], float64[::1], float64[::1], float64[::1])"
-)
-def validate(clock, clock_limits, rows, scalars, limits, stuck, q, qd, tau):
+@inline
+def judge_values(clock, clock_limits, rows, scalars, limits, stuck, q, qd, tau):
     """Judge a state whose time was accepted: return cause * n + joint, ACCEPTED if it is valid.
 
     qd is empty if there are no velocities measured; then they are differences of positions, in
@@ -161,6 +158,15 @@ def validate(clock, clock_limits, rows, scalars, limits, stuck, q, qd, tau):
         if not abs(tau[k]) < limits[MAX_EFFORT] and scalars[NO_EFFORT] < 0.0:
             scalars[NO_EFFORT] = k
     return ACCEPTED
+
+
+@kernel(
+    "int64(float64[::1], float64[::1], float64[:, ::1], float64[::1], float64[::1],"
+    " float64[:, ::1], float64[::1], float64[::1], float64[::1])"
+)
+def validate(clock, clock_limits, rows, scalars, limits, stuck, q, qd, tau):
+    """Judge one state, see `judge_values`."""
+    return judge_values(clock, clock_limits, rows, scalars, limits, stuck, q, qd, tau)
 
 
 class Validator:
