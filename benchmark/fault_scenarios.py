@@ -14,7 +14,7 @@ import numpy as np
 from detection_runs import FRICTION_WIDTH, Arm, known_model, nominal
 
 import robodyn_ros as rd
-from robodyn_ros.detection.fault_identification import KINDS, FaultReport, identify_fault
+from robodyn_ros.detection.faults.identification import KINDS, FaultReport, identify_fault
 from robodyn_ros.detection.model_errors import ModelErrors
 from robodyn_ros.simulation.disturbances import perturbed
 from robodyn_ros.simulation.rigid import RigidPlant

@@ -107,7 +107,7 @@ _HOME = {
     "detection.thresholds": ["Thresholds", "calibrate"],
     "detection.fault": ["Fault"],
     "detection.detector": ["CollisionDetector", "CollisionState", "Level"],
-    "detection.fault_identification": ["FaultReport", "identify_fault"],
+    "detection.faults.identification": ["FaultReport", "identify_fault"],
     "detection.isolation": ["Isolation", "isolate"],
     "detection.wrench": ["ContactPoint", "contact_point", "external_wrench", "force_doubt"],
     "detection.monitor": ["ContactMonitor"],
@@ -177,8 +177,8 @@ if TYPE_CHECKING:  # the same for type checkers; a test keeps both lists alike
     from .detection.detector import CollisionState as CollisionState
     from .detection.detector import Level as Level
     from .detection.fault import Fault as Fault
-    from .detection.fault_identification import FaultReport as FaultReport
-    from .detection.fault_identification import identify_fault as identify_fault
+    from .detection.faults.identification import FaultReport as FaultReport
+    from .detection.faults.identification import identify_fault as identify_fault
     from .detection.isolation import Isolation as Isolation
     from .detection.isolation import isolate as isolate
     from .detection.model_correction import correct_model as correct_model

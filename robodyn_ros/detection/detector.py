@@ -29,8 +29,8 @@ CONTACT_ON, COLLISION_ON, CHANGED = 1, 2, 4
 
 @kernel("int64(float64[:, ::1], float64[::1], float64[::1], float64[::1], float64[::1])")
 def follow(own, common, r, qd, qdd):
-    """Which joints count as above their thresholds: bits, or why nothing is known. ABOVE and BELOW
-    are the times [s] for which a threshold has been exceeded, and since it was.
+    """Compare a residual with its thresholds; return CONTACT_ON, COLLISION_ON and CHANGED as bits,
+    or why that is impossible. ABOVE and BELOW: time above the threshold, and since then [s].
     """
     n = U(own.shape[1])
     if r.size != n:
@@ -86,7 +86,7 @@ def forget_times(own):
 
 
 class Level(IntEnum):
-    """What is known about contact, from nothing to the worst."""
+    """Contact state, in order of severity."""
 
     UNKNOWN = 0
     CLEAR = 1
@@ -96,23 +96,22 @@ class Level(IntEnum):
 
 @dataclass(frozen=True)
 class CollisionState:
-    """The detector's word at one instant."""
+    """State of a detector at one instant."""
 
     level: Level
-    joints: tuple[str, ...] = ()  # whose residual is above its threshold, or with a fault
+    joints: tuple[str, ...] = ()  # whose residual is above its threshold
     link: str | None = None  # the outermost link that these joints carry
-    reason: str = ""  # why nothing is known
+    reason: str = ""  # why the level is UNKNOWN
 
 
 class CollisionDetector:
-    """Watches a residual, joint by joint, against two thresholds.
+    """Compares a residual, joint by joint, with the thresholds of two levels.
 
-    contact, collision: thresholds [N m or N] of the two levels: one for all joints, one each, or
-    `Thresholds` that follow the motion. debounce [s]: how long a residual must be above before it
-    counts. hysteresis: it counts until it falls below this share of the threshold. release [s]:
-    and stays there so long. settling [s]: UNKNOWN for so long after the start, a gap or bad data.
-    masked: joints that are not looked at. With a model, joints and links go by their names;
-    without one, joints are joint_1, joint_2, … and no link is named.
+    contact, collision: thresholds [N m or N]: one for all joints, one each, or `Thresholds` that
+    follow the motion. debounce [s]: time above the threshold before it counts. hysteresis: share
+    of the threshold below which a contact ends, after `release` [s]. settling [s]: UNKNOWN after
+    the start, a gap or bad data. masked: joints to ignore. Without a model, joints are named
+    joint_1, joint_2, … and no link is named.
     """
 
     def __init__(
@@ -168,14 +167,14 @@ class CollisionDetector:
         self.reset()
 
     def reset(self, reason: str = "just started") -> None:
-        """Forget everything; UNKNOWN until it has settled."""
+        """Forget everything; UNKNOWN until the detector has settled."""
         forget_times(self._own)
         self._settled = 0.0
         self._reason = reason
         self._state: CollisionState | None = None
 
     def continue_from(self, other: CollisionDetector) -> None:
-        """Go on where another detector of the same robot stands: what it found still counts."""
+        """Continue where another detector of the same robot stands."""
         for level in range(2):
             self._rows(level)[int(ABOVE) :] = other._rows(level)[int(ABOVE) :]
             self._rows(level)[int(ON)] *= self.watched
@@ -189,9 +188,9 @@ class CollisionDetector:
         qd: npt.ArrayLike | None = None,
         qdd: npt.ArrayLike | None = None,
     ) -> CollisionState:
-        """Take in the residual of a sample that came dt [s] after the one before.
+        """Return the state after a residual (n,) [N m or N], dt [s] after the previous one.
 
-        None, or anything that is not finite, is bad data: UNKNOWN, and settling begins anew.
+        None or a residual that is not finite gives UNKNOWN, and the detector settles again.
         """
         if not 0.0 < dt < math.inf:
             return self._unknown("the residual is not finite")
@@ -225,7 +224,7 @@ class CollisionDetector:
         return tuple(name for name, above in zip(self.joint_names, on, strict=True) if above)
 
     def _rows(self, level: int) -> Array:
-        """(7, n): what belongs to contact (0) or collision (1)."""
+        """Return the rows (7, n) of contact (0) or collision (1)."""
         return self._own[level * int(ROWS) : (level + 1) * int(ROWS)]
 
     def _unknown(self, reason: str) -> CollisionState:
@@ -247,13 +246,13 @@ class CollisionDetector:
 
 
 def _how_many(contact: Any, collision: Any) -> int:
-    """The number of joints, where only the thresholds can tell."""
+    """Return the number of joints that the thresholds are for."""
     counts = [x.n if isinstance(x, Thresholds) else np.size(x) for x in (contact, collision)]
     return max(counts)
 
 
 def _numbers(value: Any, n: int) -> Array:
-    """The value as n numbers, not finite where it cannot be one."""
+    """Return the value as an array (n,), NaN if it is none."""
     try:
         array = np.array(value, dtype=np.float64, order="C")
     except (TypeError, ValueError):

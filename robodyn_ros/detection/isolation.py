@@ -1,8 +1,8 @@
-"""Which link is touched: what a joint does not carry, it does not feel.
+"""Contact isolation: which link is touched.
 
-A force on a link loads the joints that carry it, and none beyond. So the touched link is carried
-by the outermost joint that feels anything, unless the force passes through that joint's axis: then
-physics keeps the answer back.
+A force on a link loads only the joints between it and the base. So the outermost joint with a
+residual carries the touched link, unless the force passes through that joint's axis: then the
+residual does not determine the link.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .thresholds import as_thresholds
 
 @dataclass(frozen=True)
 class Isolation:
-    """The touched link, or None where physics does not allow an answer."""
+    """The touched link, or None if the residual does not determine it."""
 
     link: str | None
     confidence: float  # 0 to 1
@@ -30,11 +30,10 @@ class Isolation:
 def isolate(
     model: RobotModel, r: npt.ArrayLike, noise: npt.ArrayLike, *, clear: float = 2.0
 ) -> Isolation:
-    """The link that a residual points to.
+    """Return the link that a residual (n,) [N m or N] points to.
 
-    noise: how large each joint's residual can be without contact [N m or N], say a threshold. The
-    outermost joint must feel `clear` times that; the joints that feel something, and the touched
-    one among them, must lie on one branch.
+    noise: largest residual without contact (n,) [N m or N], e.g. a threshold. The outermost joint
+    above its noise must exceed it by the factor `clear`; all joints above must lie on one branch.
     """
     (r,) = checked(model, r=r)
     share = np.abs(r) / np.maximum(as_thresholds("noise", noise, model.n).base, 1e-12)

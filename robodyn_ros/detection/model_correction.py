@@ -1,13 +1,12 @@
-"""What contact-free motion tells about a model's errors.
+"""Model correction from motion without contact.
 
-Nothing touches the arm, so its residual is what the model has wrong, and noise. The most likely
-errors, given how large they may be, solve a small ridge regression:
+Without contact the residual is model error and noise. The most likely errors, given their bounds,
+solve a small ridge regression:
 
     min |y + N theta|^2 + |theta|^2
 
-Only what shows in the motion is set right: of masses that move no joint, or only together with
-others, the model keeps its word as far as it can. `identify` finds parameters from scratch; this
-needs less motion, and trusts the model more.
+Only excited errors are corrected; otherwise the model stays as it is. `identify` finds parameters
+from scratch; this needs less motion and trusts the model more.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from ..model.robot import RobotModel
 from .model_errors import ModelErrors, with_errors
 from .residual_window import LogArrays, ResidualWindow
 
-ROUNDS = 3  # mass and centre of mass multiply, all else is linear: a few steps with one N do
+GAUSS_NEWTON_STEPS = 3  # mass and centre of mass multiply; the rest is linear
 
 
 def correct_model(
@@ -35,13 +34,13 @@ def correct_model(
     noise: npt.ArrayLike | None = None,
     friction: bool = False,
 ) -> RobotModel:
-    """The model with its most likely errors set right, from motion in which nothing touches it.
+    """Return the model with its most likely errors corrected, from motion without contact.
 
-    logs: one or more (t, q, qd, tau), (T,) and (T, n) each as for `residual`; half a minute or so
-    in which all joints move far. friction: the model's friction is in the torque, and set right
-    too. errors: how large they may be; twice as much is unlikely, not impossible. gain [1/s]: of
-    the residual looked at; a low one averages noise. noise: standard deviation of each joint's
-    residual [N m or N]; by default from the logs' own jitter.
+    logs: one or more (t, q, qd, tau), (T,) and (T, n) each as for `residual`; about half a minute
+    in which all joints move far. friction: the torque includes the model's friction; correct it,
+    too. errors: their standard deviations. gain [1/s]: of the residual; a low one averages noise.
+    noise: standard deviation of each joint's residual (n,) [N m or N]; by default estimated from
+    the logs.
     """
     if not logs:
         raise ArgumentError("correct_model needs at least one log of contact-free motion")
@@ -55,7 +54,7 @@ def correct_model(
     sigma = np.concatenate([window.sigma.ravel() for window in first])
     A = N.T @ N + np.eye(N.shape[1])
     corrected, theta = model, np.zeros(N.shape[1])
-    for _ in range(ROUNDS):
+    for _ in range(GAUSS_NEWTON_STEPS):
         r = np.concatenate([(window.y * window.sigma).ravel() for window in windows(corrected)])
         theta = np.linalg.solve(A, N.T @ (N @ theta - r / sigma))
         corrected = with_errors(model, bounds, theta / math.sqrt(3.0), friction)

@@ -1,8 +1,8 @@
-"""How far off a model may be, and the models that are off by so much.
+"""Expected model errors, and models with such errors.
 
-One number theta a body for its mass, three for its centre of mass, one for its inertia, which
-grows or shrinks as a whole, so that it stays that of a possible body; with friction two more a
-joint. Each is in units of its bound.
+Per body, theta has one number for the mass, three for the centre of mass and one that scales the
+inertia, which stays physically consistent; with friction two more per joint. Each is in units of
+its bound.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from ..model.robot import RobotModel
 
 Array = npt.NDArray[np.float64]
 
-LEAST = 0.1  # of a mass, an inertia or friction is left, whatever theta says
+MIN_SHARE = 0.1  # of a mass, an inertia or friction that remains for any theta
 
 
 @dataclass(frozen=True)
 class ModelErrors:
-    """How far off the model may be: bounds, as `perturbed` takes them."""
+    """Bounds of the model errors, as `perturbed` takes them."""
 
     mass: float = 0.03  # share
     com: float = 0.003  # [m]
@@ -42,7 +42,7 @@ class ModelErrors:
 def with_errors(
     model: RobotModel, errors: ModelErrors, theta: Array, friction: bool
 ) -> RobotModel:
-    """The model that is off by theta: (5 a body with mass,), and with friction (2 a joint,)."""
+    """Return the model with errors theta: 5 per body with mass, with friction 2 per joint."""
     rows = np.flatnonzero(model.mass > 0.0)
     of_bodies, of_joints = theta[: 5 * rows.size].reshape(-1, 5), theta[5 * rows.size :]
     mass, com, inertia = model.mass.copy(), model.com.copy(), model.inertia.copy()
@@ -59,10 +59,10 @@ def with_errors(
 
 @lru_cache(maxsize=8)
 def each_error(model: RobotModel, errors: ModelErrors) -> list[RobotModel]:
-    """The model with one of its inertial parameters at the bound of its error, each in turn."""
+    """Yield the model with one inertial parameter at its error bound, each in turn."""
     count = 5 * int(np.count_nonzero(model.mass > 0.0))
     return [with_errors(model, errors, theta, friction=False) for theta in np.eye(count)]
 
 
 def _factor(bound: float, theta: Array) -> Array:
-    return np.maximum(1.0 + bound * theta, LEAST)
+    return np.maximum(1.0 + bound * theta, MIN_SHARE)

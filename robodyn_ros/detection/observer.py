@@ -2,15 +2,15 @@
 
     r = K [ p - p(0) - integral of (tau + C^T qd - g + r) ]        so that  rdot = K (tau_ext - r)
 
-Between two samples the momentum changes by what acted: the torque applied, C^T qd - g, and what
-comes from outside. So the outside torque, mean over the step, is known exactly but for the step's
-curvature, and the observer is its first-order filter:
+Between two samples the momentum changes by the applied torque, C^T qd - g and the external torque.
+So the mean external torque over the step is known up to the curvature of b, and the observer is
+its first-order filter:
 
     mean = (p_k - p_k-1) / dt - tau - (b_k + b_k-1) / 2,       b = C^T qd - g - friction
     r_k  = r_k-1 + (1 - exp(-K dt)) (mean - r_k-1)
 
-which is the solution for a constant outside torque, whatever dt, and of second order in dt
-otherwise. Only changes of momentum count, so starting in motion leaves no trace.
+which is exact for a constant external torque and any dt, and of second order in dt otherwise. Only
+changes of momentum count: starting in motion leaves no error.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ SWITCHES = U(5)
 
 @kernel("int64(float64[::1], float64[::1], float64[::1], float64[::1], float64[::1])")
 def observe(block, q, qd, tau, out):
-    """One update. Nothing is kept of a sample that is not finite."""
+    """Take one sample and write the residual; return 1, and keep nothing, if it is not finite."""
     n = index(block[at.COORDINATES])
     s = index(block[at.POSITIONS]) + U3 * index(block[at.PADDED])
     v = s + SWITCHES
@@ -108,7 +108,7 @@ def restart_observer(block):
 
 
 def gains_of(model: RobotModel, gain: npt.ArrayLike) -> Array:
-    """Observer gains [1/s], one for all or per joint, checked."""
+    """Return observer gains (n,) [1/s], given one for all joints or one each."""
     gains = per_joint(model, "gain", gain)
     if not (gains > 0.0).all():
         raise ArgumentError(f"gain must be positive [1/s], got {gain!r}")
@@ -116,11 +116,11 @@ def gains_of(model: RobotModel, gain: npt.ArrayLike) -> Array:
 
 
 class MomentumObserver:
-    """The residual r [N m or N]: what acts on each joint from outside, filtered at rate `gain`.
+    """Residual r (n,) [N m or N]: the external torque, low-passed at rate `gain` [1/s].
 
-    friction: take the model's friction off; friction_width [rad/s or m/s]: below which dry
-    friction fades to 0, as for `friction_torque`. gravity_free: the command comes without the
-    torque that carries the arm's weight, as some vendors want it.
+    friction: subtract the model's friction; friction_width [rad/s or m/s]: dry friction fades to 0
+    below it, as for `friction_torque`. gravity_free: the torque excludes gravity compensation, as
+    some drivers report it.
     """
 
     def __init__(
@@ -156,14 +156,14 @@ class MomentumObserver:
 
     @property
     def r(self) -> Array:
-        """The residual as it stands."""
+        """Residual (n,) [N m or N]; a copy."""
         return self._vectors[int(R)].copy()
 
     def update(self, q: npt.ArrayLike, qd: npt.ArrayLike, tau: npt.ArrayLike, dt: float) -> Array:
-        """Take in a sample; tau is what was applied during the dt [s] that ends with it.
+        """Return the residual (n,) after a sample; tau was applied during the dt [s] before it.
 
-        The first call only starts the observer. A sample that is not finite raises and leaves no
-        trace; the dt of the next one then spans the gap.
+        The first call only starts the observer. A sample that is not finite raises and is not
+        kept; the dt of the next one then spans the gap.
         """
         if not 0.0 < dt <= self.longest_step:
             self._refuse(dt)
@@ -174,10 +174,10 @@ class MomentumObserver:
         return r
 
     def continue_from(self, other: MomentumObserver) -> None:
-        """Go on where another observer of the same robot stands: r does not jump.
+        """Continue where another observer of the same robot stands: r does not jump.
 
-        Where the model or what counts as outside torque differs, the next sample only starts this
-        one: momentum of another model is no momentum to go on from.
+        If the model or the definition of the external torque differs, the next sample only starts
+        this one.
         """
         for vector in (R, P, B):
             self._vectors[int(vector)] = other._vectors[int(vector)]
@@ -187,7 +187,7 @@ class MomentumObserver:
         self._own[int(STARTED)] = other._own[int(STARTED)] if alike else 0.0
 
     def reset(self) -> None:
-        """Forget everything: the next sample starts anew from r = 0."""
+        """Set r to 0; the next sample only starts the observer."""
         self._own[int(STARTED)] = 0.0
         self._vectors[int(R)] = 0.0
 
@@ -201,7 +201,7 @@ class MomentumObserver:
         )
 
     def _carefully(self, q: Any, qd: Any, tau: Any) -> Array:
-        """Lists and the like; or the error that names what is wrong."""
+        """Update from lists and other arrays, or raise an error that names the argument."""
         states = [states_of(self.model, *item) for item in (("q", q), ("qd", qd), ("tau", tau))]
         for name, array in zip(("q", "qd", "tau"), states, strict=True):
             if array.ndim != 1:
@@ -220,7 +220,7 @@ class MomentumObserver:
     "int64(float64[::1], float64[::1], float64[::1], float64[::1], float64[::1], float64[::1])"
 )
 def _filter_log(gain, dt, p, b, tau, r):
-    """The same recursion over a whole log; r holds n numbers per sample, the first are 0."""
+    """Run the same recursion over a log; r holds n numbers per sample, the first are 0."""
     n = U(gain.size)
     for k in range(n):
         r[k] = 0.0
@@ -246,7 +246,7 @@ def residual(
     gravity_free: bool = False,
     threads: int = 1,
 ) -> Array:
-    """(T, n): the residual over a log, as `MomentumObserver` would have given it.
+    """Return the residual (T, n) [N m or N] over a log, as `MomentumObserver` gives it.
 
     tau[k] is the torque applied from t[k-1] to t[k]. Other kinds are 'energy',
     'inverse_dynamics' and 'velocity': see `other_observers`.

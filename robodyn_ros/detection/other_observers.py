@@ -1,13 +1,13 @@
-"""Other residuals, to compare the momentum's with: energy, inverse dynamics, velocity.
+"""Other residuals, for comparison: energy, inverse dynamics, velocity.
 
-All are first-order filters, at rate `gain`, of what a step tells about the outside:
+All are first-order filters, at rate `gain`, of an estimate from two samples:
 
     energy             power = dE/dt - qd . tau                 one number, blind at rest
     inverse dynamics   torque = NE(q, qd, qdd) - tau            needs qdd: differences, noisy
     velocity           torque = d/dt M (qd - qd_ref)            needs no torque at all
 
-The last is for drives that take velocities and tell no torque: what changes the momentum other
-than the reference does. It sees the onset of a contact and forgets a steady one.
+The last is for drives that take velocity commands and report no torque. It sees the onset of a
+contact and forgets a steady one.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ Array = npt.NDArray[np.float64]
 
 
 class FilteredObserver(ABC):
-    """Keeps the sample before, and filters what the two tell."""
+    """Base: keeps the previous sample and low-passes the estimate from both."""
 
     def __init__(self, model: RobotModel, gain: npt.ArrayLike, friction: bool = False) -> None:
         self.model, self.gain, self.friction = model, gains_of(model, gain), friction
         self.reset()
 
     def reset(self) -> None:
-        """Forget everything: the next sample starts anew from r = 0."""
+        """Set r to 0; the next sample only starts the observer."""
         self.r = np.zeros(self.model.n)
         self._before: tuple[Array, ...] | None = None
 
     def update(self, q: npt.ArrayLike, qd: npt.ArrayLike, tau: npt.ArrayLike, dt: float) -> Array:
-        """Take in a sample; tau is what was applied during the dt [s] that ends with it."""
+        """Return the residual (n,) after a sample; tau was applied during the dt [s] before it."""
         if not 0.0 < dt * float(self.gain.max()) <= 1.0:
             raise ArgumentError(f"K dt must be above 0 and at most 1, got dt = {dt!r} s")
         now = tuple(checked(self.model, q=q, qd=qd, tau=tau))
@@ -55,11 +55,11 @@ class FilteredObserver(ABC):
 
     @abstractmethod
     def _outside(self, before: tuple[Array, ...], now: tuple[Array, ...], dt: float) -> Array:
-        """What the step between two samples (q, qd, tau) tells of the outside."""
+        """Return the estimate (n,) from two samples (q, qd, tau)."""
 
 
 class EnergyObserver(FilteredObserver):
-    """Power [W] that flows in from outside, the same number for every joint."""
+    """External power [W], the same number for every joint."""
 
     def _outside(self, before: tuple[Array, ...], now: tuple[Array, ...], dt: float) -> Array:
         energy = [
@@ -74,7 +74,7 @@ class EnergyObserver(FilteredObserver):
 
 
 class InverseDynamicsObserver(FilteredObserver):
-    """Outside torque [N m or N] with the acceleration from differences of the velocity."""
+    """External torque [N m or N] with accelerations from differences of velocity."""
 
     def _outside(self, before: tuple[Array, ...], now: tuple[Array, ...], dt: float) -> Array:
         q, qd = 0.5 * (before[0] + now[0]), 0.5 * (before[1] + now[1])
@@ -84,7 +84,7 @@ class InverseDynamicsObserver(FilteredObserver):
 
 
 class VelocityObserver(FilteredObserver):
-    """Outside torque [N m or N] from velocities alone; give the reference velocity for tau."""
+    """External torque [N m or N] from velocities alone; tau is the reference velocity."""
 
     def _outside(self, before: tuple[Array, ...], now: tuple[Array, ...], dt: float) -> Array:
         M = mass_matrix(self.model, 0.5 * (before[0] + now[0]))
@@ -108,7 +108,7 @@ def residual_by(
     gain: npt.ArrayLike,
     friction: bool = False,
 ) -> Array:
-    """(T, n): one of the other residuals over a log; for 'velocity', tau is the reference qd."""
+    """Return another residual (T, n) over a log; for 'velocity', tau is the reference qd."""
     if kind not in OBSERVERS:
         raise ArgumentError(
             f"kind must be momentum or one of {', '.join(OBSERVERS)}, got {kind!r}"

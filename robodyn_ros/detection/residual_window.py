@@ -1,10 +1,9 @@
-"""A stretch of a log's residual, in units of its noise, and what model errors make of it.
+"""A window of a log's residual in units of its noise, and the effect of model errors on it.
 
     y = r / sigma = -N theta + noise,       theta ~ ModelErrors
 
-Each column of N is what one error of the model, a standard deviation large, would add to the
-residual: errors are small, so they add up. Both `correct_model` and `identify_fault` look at logs
-this way.
+Each column of N is the residual that one model error of a standard deviation would add: errors are
+small, so they add up. `correct_model` and `identify_fault` both use it.
 """
 
 from __future__ import annotations
@@ -24,16 +23,16 @@ from .observer import _filter_log, gains_of, residual
 Array = npt.NDArray[np.float64]
 LogArrays = tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike, npt.ArrayLike]  # t, q, qd, tau
 
-SHORTEST = 20  # samples
-APART = 0.5  # time constants of the filter between samples: these carry nearly all there is
+MIN_SAMPLES = 20
+SPACING = 0.5  # time constants of the filter between kept samples, which carry nearly all
 # White noise of deviation 1 has second differences of deviation sqrt(6), whose median size is
 # 1.65; a bit more is taken for what is slower than these samples.
 JITTER = 0.85
-LEAST_NOISE = 5e-4  # of the effort limit
-AT_STOP = 1e3  # how much more noise there is at a joint's stop, of which no model knows
-NEAR_STOP = 0.02  # [rad or m]
-SLOW = 3.0  # friction widths, below which dry friction is doubtful, and
-DOUBTFUL = 0.3  # by which share of itself
+MIN_NOISE = 5e-4  # of the effort limit
+STOP_NOISE = 1e3  # factor of the noise at a joint's stop, which is not modelled
+STOP_DISTANCE = 0.02  # [rad or m]
+SLOW = 3.0  # friction widths, below which dry friction is uncertain
+FRICTION_ERROR = 0.3  # share of the dry friction that is uncertain then
 
 
 class ResidualWindow:
@@ -53,17 +52,17 @@ class ResidualWindow:
         width = errors.friction_width
         r = residual(model, *log, self.gain, friction, friction_width=width)
         self.t, self.q, self.qd, self.tau = (np.asarray(x, dtype=np.float64) for x in log)
-        if len(self.t) < SHORTEST:
-            raise ArgumentError(f"a window needs {SHORTEST} samples or more, got {len(self.t)}")
+        if len(self.t) < MIN_SAMPLES:
+            raise ArgumentError(f"a window needs {MIN_SAMPLES} samples or more, got {len(self.t)}")
         self.dt = np.diff(self.t, prepend=self.t[:1])
         self.smooth_sign = np.tanh(self.qd / width)
-        step = max(1, round(APART / (self.gain * float(np.median(self.dt[1:])))))
+        step = max(1, round(SPACING / (self.gain * float(np.median(self.dt[1:])))))
         self.kept = np.arange(step, len(self.t), step)
         self.sigma = self._deviation(r, noise)  # (kept, n)
         self.y = r[self.kept] / self.sigma  # (kept, n)
 
     def filtered(self, u: Array) -> Array:
-        """(T, c): torques u as the observer sees them."""
+        """Return torques u (T, c) as the observer filters them."""
         still, out = np.zeros(u.size), np.zeros(u.shape)
         gains = np.full(u.shape[1], self.gain)
         _filter_log(gains, self.dt, still, still, -u.ravel(), out.reshape(-1))
@@ -71,10 +70,10 @@ class ResidualWindow:
 
     @cached_property
     def N(self) -> Array:
-        """(kept n, m): what each model error, one deviation large, adds to y."""
+        """Effect of each model error of one standard deviation on y, (kept n, m)."""
         model, errors = self.model, self.errors
         # The motion is smooth: its effects may be taken from fewer samples
-        thin = slice(0, None, max(1, int(APART / (self.gain * float(self.dt.max())))))
+        thin = slice(0, None, max(1, int(SPACING / (self.gain * float(self.dt.max())))))
         log = (self.t[thin], self.q[thin], self.qd[thin], np.zeros_like(self.q[thin]), self.gain)
         at = np.searchsorted(self.t[thin], self.t[self.kept], side="right") - 1
         bare = residual(model, *log)
@@ -90,17 +89,17 @@ class ResidualWindow:
         return effects.reshape(self.y.size, -1)
 
     def _deviation(self, r: Array, noise: npt.ArrayLike | None) -> Array:
-        """(kept, n): the noise, larger where a joint is too slow to know its friction."""
+        """Return the noise (kept, n), larger for joints too slow to know their friction."""
         model = self.model
         if noise is None:
             jitter = np.median(np.abs(np.diff(r[self.kept], 2, axis=0)), axis=0)
             limit = np.where(np.isfinite(model.tau_max), model.tau_max, 0.0)
-            noise = np.maximum(JITTER * jitter, LEAST_NOISE * limit + 1e-6)
+            noise = np.maximum(JITTER * jitter, MIN_NOISE * limit + 1e-6)
         base = np.asarray(noise, dtype=np.float64)
         if base.shape not in ((), (model.n,)) or not np.all((base > 0.0) & (base < np.inf)):
             raise ArgumentError(f"noise must be positive, one or {model.n}, got {noise!r}")
         slow = 1.0 - np.tanh(np.abs(self.qd) / (SLOW * self.errors.friction_width))
-        unknown = DOUBTFUL * self.friction * model.coulomb * self.filtered(slow)
-        near = (self.q < model.q_min + NEAR_STOP) | (self.q > model.q_max - NEAR_STOP)
-        stopped = AT_STOP * base * self.filtered(np.where(near, 1.0, 0.0))
+        unknown = FRICTION_ERROR * self.friction * model.coulomb * self.filtered(slow)
+        near = (self.q < model.q_min + STOP_DISTANCE) | (self.q > model.q_max - STOP_DISTANCE)
+        stopped = STOP_NOISE * base * self.filtered(np.where(near, 1.0, 0.0))
         return np.hypot(base, (unknown + stopped)[self.kept])

@@ -1,10 +1,10 @@
-"""How large a residual may be before something is said to touch the arm.
+"""Thresholds of the residual that follow the motion.
 
     threshold = base + in_motion tanh(|qd| / speed) + per_velocity |qd| + per_acceleration |qdd|
 
-per joint. What a model gets wrong sets in with motion (dry friction), grows with speed (viscous
-friction) and with acceleration (inertia), so a threshold that follows them can be far lower at
-rest than a fixed one that stays quiet in motion.
+per joint. Model errors set in with motion (dry friction) and grow with speed (viscous friction)
+and acceleration (inertia), so a threshold that follows them can be far lower at rest than a fixed
+one that stays quiet in motion.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from ..errors import ArgumentError
 
 Array = npt.NDArray[np.float64]
 
-SPEED = 0.02  # [rad/s or m/s], from where on a joint counts as moving
+SPEED = 0.02  # [rad/s or m/s], above which a joint counts as moving
 
 
 @dataclass(frozen=True, eq=False)
 class Thresholds:
-    """Thresholds [N m or N] of all joints, and how they grow with motion."""
+    """Thresholds (n,) [N m or N] and their growth with motion."""
 
     base: Any
     in_motion: Any = 0.0  # [N m or N], added once a joint moves faster than `speed`
@@ -50,10 +50,11 @@ class Thresholds:
 
     @property
     def n(self) -> int:
+        """Number of joints."""
         return int(self.base.size)
 
     def at(self, qd: npt.ArrayLike | None = None, qdd: npt.ArrayLike | None = None) -> Array:
-        """The thresholds at these velocities and accelerations; (n,) or (T, n)."""
+        """Return the thresholds at these velocities and accelerations, (n,) or (T, n)."""
         limit = self.base
         if qd is not None and self.moving:
             rate = np.abs(qd)
@@ -63,7 +64,7 @@ class Thresholds:
         return np.asarray(limit)
 
     def scaled(self, factor: float) -> Thresholds:
-        """All of it times a factor."""
+        """Return all thresholds times a factor."""
         return Thresholds(
             factor * self.base,
             factor * self.in_motion,
@@ -74,7 +75,7 @@ class Thresholds:
 
 
 def as_thresholds(name: str, value: Any, n: int) -> Thresholds:
-    """Thresholds from one number for all joints, one each, or as they are."""
+    """Return `Thresholds` from one number for all joints, one each, or `Thresholds`."""
     if not isinstance(value, Thresholds):
         base = _numbers(name, value)
         if base.size not in (1, n):
@@ -95,11 +96,11 @@ def calibrate(
     margin: float = 1.2,
     speed: float = SPEED,
 ) -> Thresholds:
-    """The lowest thresholds that stay quiet on motion without contact.
+    """Return the lowest thresholds that stay quiet on motion without contact.
 
-    Each log gives its residuals (T, n) and joint velocities (T, n), and accelerations if the
-    thresholds shall follow them. `alarms_per_hour` admits so many moments above; it needs `times`
-    [s]. `margin` is for the motions that were not recorded.
+    Each log gives residuals (T, n) [N m or N], velocities (T, n), and accelerations if thresholds
+    should follow them. `alarms_per_hour`: accepted false alarms; needs `times` [s]. `margin`:
+    factor for motions that were not recorded.
     """
     if not margin >= 1.0:
         raise ArgumentError(f"margin must be at least 1, got {margin!r}")
@@ -128,8 +129,8 @@ def calibrate(
 
 
 def _lowest_cover(features: list[Array], r: Array, admitted: int) -> Array:
-    """Weights w >= 0 with w . features >= r in all samples and the least mean: a small linear
-    program, solved on those samples that turn out to matter. `admitted` moments may stay above.
+    """Return weights w >= 0 with w . features >= r in all samples but `admitted` moments, and the
+    smallest mean: a linear program, solved on the samples that become active.
     """
     F = np.column_stack(features)
     keep = np.ones(r.size, dtype=bool)
@@ -160,7 +161,7 @@ def _solve_cover(F: Array, r: Array) -> Array:
 
 
 def _best_vertex(A: Array, b: Array, cost: Array) -> Array:
-    """min cost . w with A w >= b, w >= 0, by trying all vertices: there are few unknowns."""
+    """Return the w that minimizes cost . w with A w >= b, w >= 0, by trying all vertices."""
     n = cost.size
     rows = np.vstack([A, np.eye(n)])
     sides = np.concatenate([b, np.zeros(n)])

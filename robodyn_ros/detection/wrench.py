@@ -1,4 +1,4 @@
-"""What acts on a link, from the residual: J^T W = r."""
+"""External wrench on a link, from the residual: J^T W = r."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from ..model.robot import RobotModel
 
 Array = npt.NDArray[np.float64]
 
-DAMPING = 1e-4  # relative: directions that move no joint by more than this stay out of a wrench
+DAMPING = 1e-4  # relative: directions that load joints by less are left out of a wrench
 
 
 def carrying_joints(model: RobotModel, link: str) -> npt.NDArray[np.bool_]:
-    """Which coordinates move a link: only these can feel what touches it."""
+    """Return which coordinates move a link (n,): only these have a residual when it is touched."""
     moves = np.zeros(model.n, dtype=bool)
     row = model.frame(link).body
     while row >= 0:
@@ -39,14 +39,13 @@ def external_wrench(
     weights: npt.ArrayLike | None = None,
     likely: float = math.inf,
 ) -> Array:
-    """(6,): force [N] and torque [N m] on a known link, at a point of its frame, base's axes.
+    """Return force [N] and torque [N m] (6,) on a known link at a point of its frame, base axes.
 
-    force_only: a contact pushes and does not twist; by default so for links that fewer than six
-    joints move, whose residual could not tell a torque anyway. weights: how far each joint's
-    residual is to be trusted, say 1 / threshold. likely: how large a force is to be expected [N]
-    if weights are 1 / noise: where joints hardly feel a direction, noise shall not become a wild
-    force. What no joint feels cannot be told and is 0; `force_doubt` says how far the force can be
-    trusted.
+    force_only: assume a pure force; the default for links that fewer than six joints move, whose
+    residual does not determine a torque. weights: of each joint's residual (n,), e.g.
+    1 / threshold. likely: expected size of the force [N] if weights are 1 / noise; it keeps
+    directions that hardly load any joint from turning noise into a large force. Components that
+    load no joint are 0; `force_doubt` bounds the error.
     """
     q, r = checked(model, q=q, r=r)
     moves = carrying_joints(model, link)
@@ -76,11 +75,11 @@ def force_doubt(
     *,
     noise: npt.ArrayLike,
 ) -> float:
-    """How far off a force from `external_wrench` may be [N], in the direction told worst.
+    """Return the error bound [N] of a force from `external_wrench`, in its worst direction.
 
-    noise: how far off each joint's residual may be [N m or N]. If these are standard deviations,
-    so is the doubt; the force must have been found with weights = 1 / noise. It is infinite where
-    some direction moves no joint, so that a force in it cannot be felt.
+    noise: error of each joint's residual (n,) [N m or N]; standard deviations give a standard
+    deviation. The force must have been estimated with weights = 1 / noise. The bound is infinite
+    if a force in some direction loads no joint.
     """
     (q,) = checked(model, q=q)
     off = per_joint(model, "noise", noise)
@@ -100,17 +99,17 @@ class ContactPoint:
 
     force: Array  # [N], base's axes
     point: Array  # [m], base's axes: the point of the line nearest to the link's axis
-    twist: float  # [N m], torque about the force's own line, which no push has
+    twist: float  # [N m], torque about the line of action; 0 for a pure force
 
 
 def contact_point(
     model: RobotModel, q: npt.ArrayLike, r: npt.ArrayLike, link: str
 ) -> ContactPoint | None:
-    """The force on a link and where it acts, if the residual determines both; else None.
+    """Return the force on a link and its point of application, or None if undetermined.
 
     Six joints must move the link, away from singular postures. The line of action follows from
-    force and torque; the point given is the one nearest to the line from the link's origin to
-    what it carries.
+    force and torque; the point on it is the one nearest to the line from the link's origin to the
+    next joint.
     """
     q, r = checked(model, q=q, r=r)
     moves = carrying_joints(model, link)
@@ -138,7 +137,7 @@ def contact_point(
 
 
 def _far_end(model: RobotModel, q: Array, link: str) -> Array:
-    """Where a link leads to: the next joint, or else its centre of mass."""
+    """Return the far end of a link: the next joint, else its centre of mass."""
     body = model.frame(link).body
     children = np.flatnonzero(model.parent == body)
     pose = forward_kinematics(model, q, model.link_names[body])

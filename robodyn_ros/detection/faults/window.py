@@ -1,9 +1,9 @@
-"""How much of a residual's history a torque from some moment on would explain.
+"""How much of a residual window an added torque explains from its onset on.
 
     y = -N theta + F(onset) phi + noise
 
-theta is what the model has wrong: the same before and after the onset. So the part of a window
-before a fault tells what the model has wrong, and the fault is what changed.
+theta, the model errors, is the same before and after the onset. So the part of the window before
+the fault determines the model errors, and the fault is the change.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from ..model.robot import RobotModel
-from .model_errors import ModelErrors
-from .residual_window import LogArrays, ResidualWindow
+from ...model.robot import RobotModel
+from ..model_errors import ModelErrors
+from ..residual_window import LogArrays, ResidualWindow
 
 Array = npt.NDArray[np.float64]
 
-PRICE = 2.0  # of a parameter, in units of log(samples): what else would explain noise by chance
-TINY = 1e-9  # relative, keeps equations solvable where a torque is one that model errors make
+PRICE = 2.0  # of a parameter, in units of log(samples): noise is explained by chance
+REGULARIZATION = 1e-9  # relative: keeps the equations solvable if model errors mimic the torque
 
 
 class FaultWindow(ResidualWindow):
-    """A window, and by how much a hypothesis lowers its misfit.
+    """A residual window, and the improvement of its misfit by a hypothesis.
 
-    misfit: |y|^2 that errors of the model, as far as they are likely, do not explain.
+    misfit: |y|^2 that likely model errors do not explain.
     """
 
     def __init__(
@@ -44,11 +44,11 @@ class FaultWindow(ResidualWindow):
         ridge = np.eye(self.N.shape[1])
         self.Q = np.linalg.qr(np.vstack([self.N, ridge]))[0][: self.y.size]
         self.Qy = self.Q.T @ self.y.ravel()
-        self.misfit = max(float(np.sum(self.y**2) - self.Qy @ self.Qy), TINY)
+        self.misfit = max(float(np.sum(self.y**2) - self.Qy @ self.Qy), REGULARIZATION)
 
     def since(self, starts: npt.NDArray[np.int64], Y: Array, k: int | None = None) -> Array:
-        """(kept, n or 1, starts, c): filtered torques Y (T, n or 1, c) of all joints, or of joint
-        k, had they begun at these samples: the filter then started from 0.
+        """Return filtered torques (kept, n or 1, starts, c) that begin at these samples, of all
+        joints or of joint k; Y (T, n or 1, c): as if they had acted all the time.
         """
         age = self.t[self.kept, None] - self.t[starts]
         fading = np.exp(-self.gain * np.maximum(age, 0.0))[:, None, :, None]
@@ -58,8 +58,8 @@ class FaultWindow(ResidualWindow):
         return (Y[self.kept][:, :, None, :] - fading * at_start) * begun[..., None]
 
     def improvement(self, F: Array, k: int | None = None) -> tuple[Array, Array]:
-        """By how much torques F, as from `since`, lower the misfit, price paid (starts,), and how
-        much of each does (starts, c).
+        """Return the improvement of the misfit by torques F, as from `since`, minus the price
+        (starts,), and their coefficients (starts, c).
         """
         rows = slice(None) if k is None else slice(k, None, self.model.n)
         starts, c = F.shape[2:]
@@ -69,13 +69,13 @@ class FaultWindow(ResidualWindow):
         # What F explains beyond model errors: A phi = b
         A = np.swapaxes(F, 1, 2) @ F - np.swapaxes(QF, 1, 2) @ QF
         b = np.swapaxes(F, 1, 2) @ self.y.ravel()[rows] - np.swapaxes(QF, 1, 2) @ self.Qy
-        size = np.sqrt(np.maximum(np.diagonal(A, axis1=1, axis2=2), TINY))
-        A = A / (size[:, :, None] * size[:, None, :]) + TINY * np.eye(c)
+        size = np.sqrt(np.maximum(np.diagonal(A, axis1=1, axis2=2), REGULARIZATION))
+        A = A / (size[:, :, None] * size[:, None, :]) + REGULARIZATION * np.eye(c)
         phi = np.linalg.solve(A, (b / size)[..., None])[..., 0] / size
         return np.sum(b * phi, axis=1) - self.price(c + 1), phi  # and the onset is one more
 
     def without(self, rows: npt.NDArray[np.bool_]) -> float:
-        """By how much the misfit falls where these (kept, n) need not be explained."""
+        """Return the improvement if these residuals (kept, n) need no explanation."""
         N, y = self.N[~rows.ravel()], self.y[~rows]
         b = N.T @ y
         left = float(y @ y - b @ np.linalg.solve(N.T @ N + np.eye(b.size), b))
@@ -83,5 +83,5 @@ class FaultWindow(ResidualWindow):
         return self.misfit - left - float(np.sum(self.floor[rows])) - self.price(3)
 
     def price(self, parameters: int) -> float:
-        """What so many parameters must gain before they count."""
+        """Return the improvement that this many parameters must exceed."""
         return PRICE * parameters * math.log(self.y.size)

@@ -1,6 +1,6 @@
-"""The torques that each kind of fault adds to the joints, and how well they explain a window.
+"""Fault hypotheses: the torque that each kind of fault adds, fitted to a residual window.
 
-Each search tries one kind on all joints, from all onsets, and yields its best fits.
+Each search tries one kind on all joints and from all onsets, and yields its best fits.
 """
 
 from __future__ import annotations
@@ -12,27 +12,27 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ..model.robot import Payload
-from .fault_window import TINY, FaultWindow
-from .observer import residual
-from .residual_window import SHORTEST
+from ...model.robot import Payload
+from ..observer import residual
+from ..residual_window import MIN_SAMPLES
+from .window import REGULARIZATION, FaultWindow
 
 Array = npt.NDArray[np.float64]
 
-FREE = 0.1  # a motor that gives less than this share of its torque gives none
-SLIGHT = 0.05  # a share this close to 1 is no fault
-STILL = 0.02  # [rad/s or m/s] and, times 1 s, [rad or m]: less than this is held
-FARTHEST = 0.5  # [m] that the centre of a payload may be from the last link's frame
-PUSHES = (0.02, 0.04, 0.07, 0.12, 0.2, 0.35, 0.5)  # how long, as shares of the window
-NEARBY = 10  # samples, by which an onset may be found too early or too late
-USUAL = 4.0  # medians: changes of torque from sample to sample that are no jump
-BRAKE = 0.02  # [s], how long a brake needs to stop a joint
+FREE_SWINGING = 0.1  # share of the torque below which a motor counts as free-swinging
+MIN_LOSS = 0.05  # a share this close to 1 is no fault
+REST_SPEED = 0.02  # [rad/s or m/s] and, times 1 s, [rad or m]: slower is at rest
+MAX_PAYLOAD_DISTANCE = 0.5  # [m], of a payload's centre from the last link's frame
+PUSH_LENGTHS = (0.02, 0.04, 0.07, 0.12, 0.2, 0.35, 0.5)  # shares of the window
+ONSET_ERROR = 10  # samples by which an onset may be off
+MAX_STEP = 4.0  # medians: larger changes of torque between samples are jumps
+BRAKE_TIME = 0.02  # [s] that a brake needs to stop a joint
 SLOW = 3.0  # friction widths: a joint slower than this may be held by dry friction
 
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """A hypothesis at its best: by how much it lowers the squared misfit, price paid."""
+    """Best fit of a hypothesis: improvement of the squared misfit, minus the price."""
 
     kind: str
     gain: float
@@ -42,12 +42,12 @@ class Fit:
 
 
 def _begun(window: FaultWindow, Y: Array, k: int | None = None) -> tuple[float, Array, int]:
-    """Improvement, parameters and onset from which on torques Y explain most."""
+    """Return improvement, parameters and onset for which torques Y explain most."""
     T = len(window.t)
     tried: dict[int, tuple[float, Array]] = {}
 
     def best_of(starts: Iterable[int]) -> int:
-        new = sorted({s for s in starts if 0 <= s < T - SHORTEST // 2} - set(tried))
+        new = sorted({s for s in starts if 0 <= s < T - MIN_SAMPLES // 2} - set(tried))
         if new:
             gains, phis = window.improvement(window.since(np.array(new), Y, k), k)
             tried.update(zip(new, zip(gains.tolist(), phis, strict=True), strict=True))
@@ -62,14 +62,14 @@ def _begun(window: FaultWindow, Y: Array, k: int | None = None) -> tuple[float, 
 
 
 def _motors(window: FaultWindow) -> Iterator[Fit]:
-    """r_k = (share - 1) tau_k: free-swinging, loss of effectiveness, or a wrong effort scale."""
+    """Yield fits of r_k = (share - 1) tau_k: free-swinging, effectiveness, or effort scale."""
     Y = window.filtered(window.tau)
     for k in range(window.model.n):
         gain, phi, start = _begun(window, Y[:, k, None, None], k)
         share = 1.0 + float(phi[0])
-        if share < -FREE or abs(share - 1.0) < SLIGHT:
+        if share < -FREE_SWINGING or abs(share - 1.0) < MIN_LOSS:
             continue
-        if share <= FREE:
+        if share <= FREE_SWINGING:
             yield Fit("free_swinging", gain, k, None, start)
         elif share > 1.0 or _reported_steps(window, k, start, share):
             yield Fit("effort_scale", gain, k, 1.0 / share, start)
@@ -78,12 +78,12 @@ def _motors(window: FaultWindow) -> Iterator[Fit]:
 
 
 def _reported_steps(window: FaultWindow, k: int, start: int, share: float) -> bool:
-    """Whether the reported torque jumps to 1/share at the onset, in one sample: no motion does."""
+    """Return whether the reported torque jumps to 1/share within a sample of the onset."""
     change = np.diff(window.tau[:, k])
-    first = max(start - NEARBY, 0)
-    at = first + int(np.argmax(np.abs(change[first : start + NEARBY])))
+    first = max(start - ONSET_ERROR, 0)
+    at = first + int(np.argmax(np.abs(change[first : start + ONSET_ERROR])))
     expected = (1.0 / share - 1.0) * window.tau[at, k]
-    usual = USUAL * float(np.median(np.abs(change)))
+    usual = MAX_STEP * float(np.median(np.abs(change)))
     calm = bool(np.all(np.abs(change[max(at - 3, 0) : at]) < usual))
     clear = abs(expected) > 2.0 * usual  # or noise could hide the jump, or make one
     fits = abs(change[at] - expected) < usual + 0.1 * abs(expected)
@@ -91,7 +91,7 @@ def _reported_steps(window: FaultWindow, k: int, start: int, share: float) -> bo
 
 
 def _bias(window: FaultWindow) -> Iterator[Fit]:
-    """r_k is constant."""
+    """Yield fits of a constant r_k."""
     Y = window.filtered(np.ones((len(window.t), 1)))[:, :, None]
     for k in range(window.model.n):
         gain, phi, start = _begun(window, Y, k)
@@ -99,7 +99,7 @@ def _bias(window: FaultWindow) -> Iterator[Fit]:
 
 
 def _friction(window: FaultWindow) -> Iterator[Fit]:
-    """r_k = -(dc sign(qd_k) + dv qd_k), both apart or as in the model; if slow, up to some dc."""
+    """Yield fits of r_k = -(dc sign(qd_k) + dv qd_k), free or in the ratio of the model."""
     model = window.model
     dry, viscous = window.filtered(-window.smooth_sign), window.filtered(-window.qd)
     for k in range(model.n):
@@ -121,7 +121,7 @@ def _friction(window: FaultWindow) -> Iterator[Fit]:
 
 
 def _stalled(window: FaultWindow, k: int, explained: Array, dry: float) -> float:
-    """By how much the misfit falls if joint k, where slow, may be held by up to dry [N m or N]."""
+    """Return the improvement if dry friction up to `dry` [N m or N] holds joint k while slow."""
     slow = np.abs(window.qd[window.kept, k]) < SLOW * window.errors.friction_width
     slow &= explained[:, k] != 0.0  # since the onset
     left = (window.y - explained).ravel()
@@ -132,7 +132,7 @@ def _stalled(window: FaultWindow, k: int, explained: Array, dry: float) -> float
 
 
 def _payload(window: FaultWindow) -> Iterator[Fit]:
-    """r = -(torque that moves and carries a mass on the last link), linear in m and m c."""
+    """Yield fits of a mass on the last link, linear in m and m c."""
     link, com = window.model.link_names[-1], np.zeros(3)
     log = (window.t, window.q, window.qd, np.zeros_like(window.tau), window.gain)
     bare = residual(window.model, *log)
@@ -145,17 +145,17 @@ def _payload(window: FaultWindow) -> Iterator[Fit]:
         slopes = [(held(com + 0.1 * x) - held(com - 0.1 * x)) / 0.2 for x in np.eye(3)]  # 1/m
         gain, phi, start = _begun(window, np.stack([held(com), *slopes], axis=-1))
         com = com + phi[1:] / (phi[0] or np.inf)
-        if np.linalg.norm(com) > FARTHEST:
+        if np.linalg.norm(com) > MAX_PAYLOAD_DISTANCE:
             return
     yield Fit("payload", gain, None, float(phi[0]), start)
 
 
 def _collision(window: FaultWindow) -> Iterator[Fit]:
-    """A push: a step or a half sine of torque on the joints up to some link, and it is over."""
+    """Yield fits of a push: a step or half sine of torque on the joints up to some link."""
     T = len(window.t)
     step = max(2, T // 60)  # coarse, then fine
     pulses = []
-    for length in (int(T * share) for share in PUSHES):
+    for length in (int(T * share) for share in PUSH_LENGTHS):
         pulses += [(s, length) for s in range(0, T, step if length < T // 10 else 3 * step)]
     best, length = _best_push(window, pulses)
     while step > 1:
@@ -166,9 +166,9 @@ def _collision(window: FaultWindow) -> Iterator[Fit]:
 
 
 def _best_push(window: FaultWindow, pulses: list[tuple[int, int]]) -> tuple[Fit, int]:
-    """The best of pushes (start, length) [samples], each tried in two shapes; and its length."""
+    """Return the best of pushes (start, length) [samples] in two shapes, and its length."""
     n, T = window.model.n, len(window.t)
-    fitting = [(s, d) for s, d in pulses if s >= 0 and 2 < d < T - s - SHORTEST // 2]
+    fitting = [(s, d) for s, d in pulses if s >= 0 and 2 < d < T - s - MIN_SAMPLES // 2]
     if not fitting:
         return Fit("collision", -math.inf, n - 1, None, 0), 0
     starts, lengths = np.array(fitting).T
@@ -182,7 +182,7 @@ def _best_push(window: FaultWindow, pulses: list[tuple[int, int]]) -> tuple[Fit,
     A = np.sum(F**2, axis=2).T[:, :, None] * np.eye(n) - QF @ np.swapaxes(QF, 1, 2)
     b = np.stack([F[k] @ window.y[:, k] for k in range(n)], axis=1) - QF @ window.Qy
     # Joints 0..k explain the first k + 1 of these squares, whatever k
-    root = np.linalg.cholesky(A + TINY * np.eye(n))
+    root = np.linalg.cholesky(A + REGULARIZATION * np.eye(n))
     squares = np.linalg.solve(root, b[..., None])[..., 0] ** 2
     gains = np.cumsum(squares, axis=1) - window.price(1) * np.arange(3, n + 3)
     i, k = np.unravel_index(int(np.argmax(gains)), gains.shape)
@@ -191,28 +191,28 @@ def _best_push(window: FaultWindow, pulses: list[tuple[int, int]]) -> tuple[Fit,
 
 
 def _locked(window: FaultWindow) -> Iterator[Fit]:
-    """A joint that stands still to the end, whatever its motor does: r_k is what holds it."""
+    """Yield fits of a joint that stands still to the end: r_k is the torque that holds it."""
     for k in range(window.model.n):
-        moving = np.flatnonzero(np.abs(window.qd[:, k]) > STILL)
+        moving = np.flatnonzero(np.abs(window.qd[:, k]) > REST_SPEED)
         start = int(moving[-1]) + 1 if moving.size else 0
-        if len(window.t) - start < SHORTEST or np.ptp(window.q[start:, k]) > STILL:
+        if len(window.t) - start < MIN_SAMPLES or np.ptp(window.q[start:, k]) > REST_SPEED:
             continue
         rows = np.zeros(window.y.shape, dtype=bool)
         # The brake took hold a little before all stood still
-        rows[window.t[window.kept] >= window.t[start] - BRAKE, k] = True
+        rows[window.t[window.kept] >= window.t[start] - BRAKE_TIME, k] = True
         yield Fit("locked", window.without(rows), k, None, start)
 
 
 def _sensor_freeze(window: FaultWindow) -> Iterator[Fit]:
-    """Readings that change by no bit to the end while others do: no r after that can be trusted.
+    """Yield fits of readings that stay exactly the same to the end while others change.
 
-    Who stands still reads so too: then the residual of all joints must be off as well.
+    A joint at rest reads the same, too: then the residual of all joints must be large as well.
     """
     same = (np.diff(window.q, axis=0) == 0.0) & (np.diff(window.qd, axis=0) == 0.0)
     for k in range(window.model.n):
         changes = np.flatnonzero(~same[:, k])
         start = int(changes[-1]) + 1 if changes.size else 0
-        if len(window.t) - start < SHORTEST or same[start:].all():
+        if len(window.t) - start < MIN_SAMPLES or same[start:].all():
             continue
         rows = np.repeat((window.kept >= start)[:, None], window.model.n, axis=1)
         moves = window.qd[-1, k] != 0.0

@@ -7,7 +7,7 @@ import pytest
 from fault_scenarios import SECONDS, identify, simulate
 
 import robodyn_ros as rd
-from robodyn_ros.detection.fault_identification import KINDS, identify_fault
+from robodyn_ros.detection.faults.identification import KINDS, identify_fault
 
 SEEDS = 2
 
