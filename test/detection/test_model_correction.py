@@ -8,7 +8,7 @@ import pytest
 
 import robodyn_ros as rd
 from robodyn_ros.detection.model_correction import correct_model
-from robodyn_ros.detection.model_errors import LEAST, ModelErrors
+from robodyn_ros.detection.model_errors import MIN_SHARE, ModelErrors
 from robodyn_ros.detection.observer import residual
 from robodyn_ros.detection.residual_window import LEAST_NOISE
 from robodyn_ros.simulation.disturbances import perturbed
@@ -94,7 +94,7 @@ def test_what_cannot_be_wrong_stays():
 def test_bodies_stay_possible_whatever_the_log():
     t, q, qd, tau = free_motion(ARM, 1, 5.0)
     corrected = correct_model(ARM, [(t, q, qd, -5.0 * tau)], errors=ModelErrors(mass=10.0))
-    assert np.all(corrected.mass >= 0.99 * LEAST * ARM.mass)
+    assert np.all(corrected.mass >= 0.99 * MIN_SHARE * ARM.mass)
     assert np.all(np.linalg.eigvalsh(corrected.inertia) > 0.0)
 
 
