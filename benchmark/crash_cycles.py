@@ -64,6 +64,7 @@ KNOWN = 0.1  # [s] after which it is known what was commanded, whichever came fi
 KEPT = 1000  # latest commands
 MOVING = 0.05  # [rad/s]
 LONGEST = 60.0  # [s] for anything to happen on a busy machine
+REST = 3.0  # [s] for which an arm that waits to be cleared must stay at rest
 DEAD = (0.1, 0.5)  # [s], how long a node stays dead
 TOUCHED = ("CONTACT", "COLLISION")
 GOES_ON = "cleared, the arm goes on"
@@ -312,8 +313,8 @@ def crashes(there: Scene, node: str, count: int, random: np.random.Generator) ->
 class Latched:
     """An arm that waits to be cleared, and whether it still does after restarts."""
 
-    def __init__(self, there: Scene) -> None:
-        self.there, self.seen = there, there.seen
+    def __init__(self, there: Scene, rest: float = REST) -> None:
+        self.there, self.seen, self.rest = there, there.seen, rest
 
     def tries(self) -> Iterator[tuple[str, bool]]:
         """Once with each node: what should be, and whether it is."""
@@ -327,13 +328,13 @@ class Latched:
         for node in ("dynamics_node", "simulator_node"):
             self._restarted(node)
             back = there.wait(lambda: self.seen.level == "CLEAR")
-            kept = told and back and self._still(3.0)
+            kept = told and back and self._still(self.rest)
             yield f"gives way still: restart of {node}, after the push", kept
         yield GOES_ON, self._goes_on()
         told = self._pushed()
         self._freed()
         self._restarted("controller_node")
-        kept = told and self._still(3.0)
+        kept = told and self._still(self.rest)
         yield "gives way still: restart of controller_node, after the push", kept
         yield GOES_ON, self._goes_on()
 
@@ -370,16 +371,22 @@ class Latched:
         return self.there.wait(self.there.under_way)
 
 
-def latched(rate: float, count: int, **controller: Any) -> Iterator[Figure]:
-    """Whether the arm goes on giving way, whoever is restarted, so many times."""
+# What an arm needs to wait to be cleared after a push
+WAITING = {"arm.resume_after": 0.0, "arm.reaction": "stop"}
+
+
+def latched(there: Scene, count: int, rest: float = REST) -> Iterator[Figure]:
+    """Yield whether the arm keeps waiting to be cleared after each restart.
+
+    rest: [s] for which it must stay at rest.
+    """
     found: dict[str, list[bool]] = {}
-    with scene(rate, **{"arm.resume_after": 0.0, "arm.reaction": "stop", **controller}) as there:
-        there.seen.step = 0.0
-        tries = (one for _ in range(count) for one in Latched(there).tries())
-        for what, so in track(tries, "waits to be cleared", total=6 * count):
-            found.setdefault(what, []).append(so)
-        there.seen.judge_all()
-        step, worst = there.seen.step, there.seen.worst
+    there.seen.step = 0.0
+    tries = (one for _ in range(count) for one in Latched(there, rest).tries())
+    for what, so in track(tries, "waits to be cleared", total=6 * count):
+        found.setdefault(what, []).append(so)
+    there.seen.judge_all()
+    step, worst = there.seen.step, there.seen.worst
     for what, so in found.items():
         yield Figure(what, f"{sum(so)} of {len(so)}", "all", all(so))
     yield _step("waits to be cleared", step, worst)
@@ -439,7 +446,8 @@ def main() -> None:
             for figure in found[-3:]:
                 console.print(f"{figure.figure}: {figure.measured}; {figure.note}")
         yardsticks = [start_of_numba() for _ in range(5)]
-    found += list(latched(arguments.rate, 1 if arguments.quick else arguments.latched))
+    with scene(arguments.rate, **WAITING) as there:
+        found += list(latched(there, 1 if arguments.quick else arguments.latched))
     console.print(figures_table(found, f"{arguments.rate:g} Hz, {os.cpu_count()} cores"))
     console.print(
         f"For comparison: importing numba alone took {np.median(yardsticks):.2f} s (median)"

@@ -12,8 +12,10 @@ import sys
 import time
 
 import pytest
+from open_sockets import ROS_SETTINGS, beyond_loopback, sockets_of_session
 from rich.console import Console
 from ros_harness import own_domain
+from safety import safe
 
 pytest.importorskip("viser", reason="viser is not installed: pip install '.[dashboard]'")
 
@@ -29,7 +31,14 @@ def read_until(terminal, pattern, longest=150.0):
     return found
 
 
-def test_the_arm_keeps_running_until_ctrl_c(tmp_path, monkeypatch):
+PROGRAMS = {"robodyn_ros.nodes.composed", "robodyn_ros.cli demo", "robodyn_ros.cli view"}
+
+
+def test_the_arm_keeps_running_until_ctrl_c_and_opens_no_socket_beyond_loopback(
+    tmp_path, monkeypatch
+):
+    for name in ROS_SETTINGS:  # as a user starts it
+        monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("ROS_DOMAIN_ID", str(own_domain()))
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "150")
@@ -53,6 +62,9 @@ def test_the_arm_keeps_running_until_ctrl_c(tmp_path, monkeypatch):
         connection.request("GET", "/")
         assert connection.getresponse().status == 200
         assert process.poll() is None
+        found = set(sockets_of_session(process.pid))
+        assert {socket[0] for socket in found} >= PROGRAMS, found
+        safe(not beyond_loopback(found), beyond_loopback(found))
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does
         assert process.wait(40.0) == expected
         with pytest.raises(OSError):

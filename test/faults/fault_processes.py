@@ -83,12 +83,6 @@ class Look:
         safe(np.isfinite(message.data).all(), message)
         self.command = np.array(message.data)
 
-    def rate(self, node):
-        """[Hz], of the samples that a node has got in the last second, by their stamps."""
-        self.facts.pop(node, None)
-        self.until(lambda: node in self.facts)
-        return float(self.facts[node]["rate [Hz]"])
-
     @property
     def mode(self):
         return self.facts.get("controller_node", {}).get("mode", "")
