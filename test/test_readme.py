@@ -16,6 +16,7 @@ from source_tree import ROOT, own_domain, users_environment
 
 import robodyn_ros as rd
 from robodyn_ros.resources import share_path
+from robodyn_ros.settings import leaves
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```(\w+)\n(.*?)```", README, re.DOTALL)
@@ -199,6 +200,15 @@ def test_the_architecture_names_functions_that_exist():
         assert not kind or f"class {kind}" in source, function
     for file in re.findall(r"`((?:sensing|detection|control|nodes|recording)/\S+\.py)`", page):
         assert (ROOT / "robodyn_ros" / file).is_file(), file
+
+
+def test_the_limits_for_measured_data_are_documented():
+    page = (ROOT / "docs" / "ros.md").read_text(encoding="utf-8")
+    for name, value, about in leaves(rd.SensingSettings()):
+        default = value if isinstance(value, str) else f"{value:g}"
+        fixed = " (fixed)" if about.fixed else ""
+        row = f"| `{name}` | {default} | {about.unit} | {about.text}{fixed} |"
+        assert row in page, row
 
 
 def test_pictures_and_pages_exist():

@@ -292,6 +292,7 @@ def test_the_policy_allows_what_the_nodes_do_and_no_more():
     from robodyn_ros.nodes.simulator_node import SimulatorNode
 
     args = ["robot.name:=planar_2r", "free_running:=true", "use_sim_time:=true"]
+    args += ["arm.reaction:=reflex"]  # which needs the residual
     args = [x for arg in args for x in ("-p", arg)]
     rules = policy()
     own = {"/rosout", "/parameter_events", "/clock", "/robot_description", COMMANDS}
