@@ -13,7 +13,10 @@ import numpy.typing as npt
 
 from ..errors import ArgumentError, LogWarning
 from .csv_log import drive_gains
+from .joint_states import JointStateReader, Reading
 from .log import Log, derivative
+
+MERGE_PERIOD = 0.02  # [s] within which parts of several publishers make one sample
 
 
 def read_bag(
@@ -24,46 +27,48 @@ def read_bag(
     gains: npt.ArrayLike | None = None,
     rows: tuple[int, int | None] = (0, None),
 ) -> Log:
-    """The motion of these joints, matched by name, with the messages' own stamps.
+    """Return the motion of these joints, matched by name, with the messages' own stamps.
 
     The effort is the torque, or a current that `gains` [N m/A] turn into one. Messages that lack
-    a joint or its effort, and those whose stamp does not go on, are left out with a LogWarning;
-    without velocities these are central differences.
+    a joint or its effort, and those whose stamp does not advance, are left out with a LogWarning.
+    Without velocities these are central differences. `rows` selects as a slice does.
     """
-    samples: list[tuple[float, Any, Any, Any]] = []
+    reader, readings = JointStateReader(joint_names, MERGE_PERIOD), list[Reading]()
     lacking = late = 0
     for message in _messages(Path(path), topic):
-        sample = _sample(message, joint_names)
-        if sample is None:
+        stamp = message.header.stamp
+        t = stamp.sec + 1e-9 * stamp.nanosec
+        cause = reader.reject_layout(message)
+        reading = cause or reader.read(message, t)
+        if isinstance(reading, str) or not reading.tau.size:
             lacking += 1
-        elif samples and sample[0] <= samples[-1][0]:
+        elif readings and reading.t <= readings[-1].t:
             late += 1
         else:
-            samples.append(sample)
-    if samples and lacking + late:
-        told = (
-            f"'{path}': {lacking + late} of {len(samples) + lacking + late} messages on {topic} "
-            f"left out: {lacking} lack a joint or its effort, the stamps of {late} do not go on"
+            readings.append(reading)
+    if readings and lacking + late:
+        text = (
+            f"'{path}': {lacking + late} of {len(readings) + lacking + late} messages on {topic} "
+            f"left out: {lacking} lack a joint or its effort, the stamps of {late} do not advance"
         )
-        warnings.warn(told, LogWarning, stacklevel=2)
-    samples = samples[slice(*rows)]
-    if not samples:
+        warnings.warn(text, LogWarning, stacklevel=2)
+    readings = readings[slice(*rows)]
+    if not readings:
         raise ArgumentError(
             f"no message on {topic} in '{path}' has position and effort of all of "
             f"{', '.join(joint_names)}"
         )
-    t, q, tau = (np.array([sample[k] for sample in samples]) for k in (0, 1, 3))
-    velocities = [sample[2] for sample in samples]
-    if any(velocity is None for velocity in velocities):
-        with np.errstate(invalid="ignore", over="ignore"):  # what is not finite is refused below
-            qd = derivative(t, q)
+    t, q, tau = (np.array([getattr(x, name) for x in readings]) for name in ("t", "q", "tau"))
+    if all(reading.qd.size for reading in readings):
+        qd = np.array([reading.qd for reading in readings])
     else:
-        qd = np.array(velocities)
+        with np.errstate(invalid="ignore", over="ignore"):  # Log rejects what is not finite
+            qd = derivative(t, q)
     return Log(t - t[0], q, qd, tau * drive_gains(gains, len(joint_names)), name=Path(path).stem)
 
 
 def _messages(path: Path, topic: str) -> Any:
-    """Every JointState on the topic, in the order of the bag."""
+    """Yield every JointState on the topic, in the order of the bag."""
     try:
         from rosbags.highlevel import AnyReader
         from rosbags.typesys import Stores, get_typestore
@@ -84,18 +89,3 @@ def _messages(path: Path, topic: str) -> Any:
     except Exception as reason:  # a damaged file makes the reader fail in any way
         why = str(reason) or type(reason).__name__
         raise ArgumentError(f"cannot read the bag '{path}': {why[:500]}") from None
-
-
-def _sample(message: Any, joint_names: Sequence[str]) -> tuple[float, Any, Any, Any] | None:
-    """Time, position, velocity (None if there is none) and effort; None if something lacks."""
-    names = list(message.name)
-    if not set(joint_names) <= set(names):
-        return None
-    order = [names.index(name) for name in joint_names]
-    count = len(names)
-    if len(message.position) != count or len(message.effort) != count:
-        return None
-    t = message.header.stamp.sec + 1e-9 * message.header.stamp.nanosec
-    whole = len(message.velocity) == count
-    qd = message.velocity[order] if whole else None
-    return t, message.position[order], qd, message.effort[order]

@@ -10,7 +10,7 @@ import robodyn_ros as rd
 from robodyn_ros.detection.model_correction import correct_model
 from robodyn_ros.detection.model_errors import MIN_SHARE, ModelErrors
 from robodyn_ros.detection.observer import residual
-from robodyn_ros.detection.residual_window import LEAST_NOISE
+from robodyn_ros.detection.residual_window import MIN_NOISE
 from robodyn_ros.simulation.disturbances import perturbed
 
 ARM = rd.robots.kuka_lwr4()
@@ -53,7 +53,7 @@ def test_residual_of_other_motion_all_but_vanishes(name, seed):
     corrected = correct_model(model, [free_motion(true, seed)])
     other = free_motion(true, seed + 100, noisy=False)
     before, after = largest(model, other), largest(corrected, other)
-    assert np.all(after < np.maximum(0.1 * before, LEAST_NOISE * model.tau_max)), (before, after)
+    assert np.all(after < np.maximum(0.1 * before, MIN_NOISE * model.tau_max)), (before, after)
 
 
 def test_an_exact_model_nearly_stays():

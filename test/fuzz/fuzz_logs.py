@@ -142,7 +142,7 @@ class Recorded(NamedTuple):
         """Those with position and effort of all joints, as far as time goes on."""
         kept: list[tuple[float, list[np.ndarray]]] = []
         for t, values in self.rows:
-            whole = values[0].size == values[2].size == N
+            whole = values[0].size == values[2].size == N and values[1].size in (0, N)
             if whole and (not kept or t > kept[-1][0]):
                 kept.append((t, values))
         return kept
