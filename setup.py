@@ -40,7 +40,7 @@ setup(
     author_email="maintainers@example.org",
     license="Apache-2.0",
     packages=find_packages(exclude=["test", "test.*", "benchmark", "benchmark.*"]),
-    package_data={"robodyn_ros": ["py.typed"]},
+    package_data={"robodyn_ros": ["py.typed", "*.pyi"]},
     data_files=[
         ("share/ament_index/resource_index/packages", [f"resource/{NAME}"]),
         (f"share/{NAME}", ["package.xml"]),

@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -21,11 +22,14 @@ def test_an_unknown_name_is_an_attribute_error():
         rd.inverse_dynamic  # noqa: B018
 
 
-def test_type_checkers_see_the_same_names():
-    tree = ast.parse(Path(rd.__file__).read_text())
-    checking = next(node for node in tree.body if isinstance(node, ast.If))
-    declared = {alias.asname for node in checking.body for alias in node.names}
-    assert declared == set(rd.__all__) - {"__version__"}
+def test_every_public_name_is_at_home_in_the_module_that_the_stub_names():
+    tree = ast.parse(Path(rd.__file__).with_name("__init__.pyi").read_text())
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom):
+            module = import_module(f"robodyn_ros.{node.module}")
+            for alias in node.names:
+                assert alias.name == alias.asname, "type checkers re-export `x as x` only"
+                assert getattr(rd, alias.name) is getattr(module, alias.name)
 
 
 def test_the_compiler_is_imported_at_first_use_only():
