@@ -4,8 +4,6 @@ A kernel is generated on first use and cached on disk: its text in a cache direc
 code beside it by the compiler's own cache.
 """
 
-from __future__ import annotations
-
 import hashlib
 import importlib.util
 import os

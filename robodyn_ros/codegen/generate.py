@@ -5,8 +5,6 @@ symbolic parameters there is a second one, `(parameters, constants)`, to be call
 set of parameters.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Sequence

@@ -6,8 +6,6 @@ compiler vectorizes the loop over them, with all sines and cosines in a flat buf
 and writes different arrays; otherwise the compiler would not vectorize it.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

@@ -9,8 +9,6 @@ As in `dynamics/joints.py`, but the rounding error of the reduction to a quarter
 added at the end. Angles beyond LARGE_ANGLE go to the library.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -93,10 +91,7 @@ class _Builder:
         self.values: dict[str, Any] = {}
 
     def run(
-        self,
-        steps: Sequence[Assignment],
-        inputs: Mapping[str, Slot],
-        outputs: Mapping[Slot, str],
+        self, steps: Sequence[Assignment], inputs: Mapping[str, Slot], outputs: Mapping[Slot, str]
     ) -> Any:
         for name, slot in inputs.items():
             self.values[name] = self.builder.load(self._pointer(slot))

@@ -4,8 +4,6 @@ On the right of an assignment stands a sum of two terms, a product, a quotient o
 term may be a product with no other use. Expressions that no output needs do not appear.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Sequence

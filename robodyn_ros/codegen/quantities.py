@@ -1,7 +1,5 @@
 """The quantities that code is generated for: their inputs, outputs and sweeps."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ with the next axis, the origin where both meet. From body to body there is then 
 x, one translation, and the joint. Angles between the chosen x axes go into the joint positions.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

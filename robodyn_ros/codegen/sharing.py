@@ -9,8 +9,6 @@ order of terms in a sweep does not matter. Then these steps are repeated while t
 No step adds an operation. Ties go to the first candidate, so that the result is reproducible.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import combinations

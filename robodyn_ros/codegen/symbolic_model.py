@@ -10,8 +10,6 @@ NE* has an eleventh parameter, the spread m |c|^2. It moves by the same rules: i
 of the inertia that the body would have if it consisted of points.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """ArmController: the supervisor for users with arrays of their own instead of samples."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

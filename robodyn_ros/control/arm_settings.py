@@ -1,7 +1,5 @@
 """ArmSettings: the parameters of `Supervisor` and `ArmController`."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from ..settings import check, setting
@@ -12,9 +10,7 @@ class ArmSettings:
     """Parameters of a controlled arm."""
 
     controller: str = setting(
-        "passivity",
-        "tracking law",
-        choices=("passivity", "computed_torque", "pd_gravity", "pid"),
+        "passivity", "tracking law", choices=("passivity", "computed_torque", "pd_gravity", "pid")
     )
     frequency: tuple[float, ...] = setting(
         (30.0,),

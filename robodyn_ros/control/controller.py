@@ -1,7 +1,5 @@
 """Controller: base of all control laws, from state and reference to a torque within limits."""
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from typing import Any, NamedTuple, NoReturn, Protocol

@@ -1,7 +1,5 @@
 """Torque and torque-rate limits, applied in one place."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

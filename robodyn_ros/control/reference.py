@@ -7,8 +7,6 @@ acceleration; a quintic takes it to 0, so that nothing jumps. The clock s stops 
 reacts and speeds up again afterwards:  qd = path' s',  qdd = path'' s'^2 + path' s'', ...
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, Protocol
 
@@ -161,11 +159,7 @@ class Reference:
         on_path = self._on_path()
         T = seconds
         away = np.array(
-            [
-                motion.q - on_path.q,
-                T * (motion.qd - on_path.qd),
-                T**2 * (motion.qdd - on_path.qdd),
-            ]
+            [motion.q - on_path.q, T * (motion.qd - on_path.qd), T**2 * (motion.qdd - on_path.qdd)]
         )
         self._offset = FADE.T @ away if away.any() else None
         self._faded, self._fade_time = 0.0, seconds

@@ -1,7 +1,5 @@
 """SampleTimeline: mean period of the samples, time without one, and time since the last torque."""
 
-from __future__ import annotations
-
 import math
 
 from ..sensing.settings import SensingSettings

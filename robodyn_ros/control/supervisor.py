@@ -5,8 +5,6 @@ of a sample; it has no clock of its own. In every mode the torque is finite, wit
 changes no faster than its rate limit.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any

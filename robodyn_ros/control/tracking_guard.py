@@ -1,7 +1,5 @@
 """TrackingGuard: reasons for which an arm must not go on tracking its reference."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -6,8 +6,6 @@ A pair without such a row is ignored. Guards and actions are methods of `Supervi
 `ArmTorque` with these names.
 """
 
-from __future__ import annotations
-
 from enum import Enum
 from typing import NamedTuple
 

@@ -6,8 +6,6 @@ grouped with theirs. Columns run from the base outwards, so that a body's parame
 with those of bodies nearer the base, as in [Gautier1990].
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

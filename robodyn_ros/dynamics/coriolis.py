@@ -16,8 +16,6 @@ Their mean is the Christoffel matrix: it is the symmetric half of the bilinear f
 the variants are each other with the two velocities exchanged. For prismatic joints z_j = 0 here.
 """
 
-from __future__ import annotations
-
 from ..errors import ArgumentError
 from ..model import packed_model as at
 from ..model.packed_model import U

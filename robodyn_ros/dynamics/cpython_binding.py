@@ -15,8 +15,6 @@ interpreter is not CPython with its lock, or its arrays are not laid out as NumP
 returns an equal function in plain Python.
 """
 
-from __future__ import annotations
-
 import ctypes
 import sys
 import sysconfig

@@ -6,8 +6,6 @@ public function first calls the kernel bound to its model, which returns None fo
 valid state. Only then are the arguments checked in detail, so a valid call is hardly slowed down.
 """
 
-from __future__ import annotations
-
 import types
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor

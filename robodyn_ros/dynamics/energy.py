@@ -1,7 +1,5 @@
 """Kinetic and potential energy."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..model import packed_model as at

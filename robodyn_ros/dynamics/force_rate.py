@@ -9,8 +9,6 @@ joint origins instead of the centres of mass, which makes (7), (9) needless:
     V = [wdd x] + 2 [wd x][w x] + [w x] U         its jerk is j + V r
 """
 
-from __future__ import annotations
-
 from ..model import packed_model as at
 from ..model.packed_model import U
 from ..model.robot import RobotModel

@@ -5,8 +5,6 @@ is all that a joint carries, with the joints beyond it free to move: an accelera
 wrench  (n, f) = (A wd + B a, B^T wd + D a) + bias.  Base's axes, about the joint's origin.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

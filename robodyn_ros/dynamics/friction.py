@@ -1,7 +1,5 @@
 """Joint friction: Coulomb, viscous and Stribeck, [Khalil2019] (7.26), sharp or smooth."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -10,8 +10,6 @@ do not. A joint that would leave its limit is taken out of J. Steps are of minim
 redundant arm stays near its start.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import cached_property
 
@@ -233,13 +231,7 @@ def _starts(q0: Array) -> Iterator[Array]:
 
 
 def _approach_rest(
-    tip: Tip,
-    target: Array,
-    q: Array,
-    rest: Array,
-    low: Array,
-    high: Array,
-    tolerance: float,
+    tip: Tip, target: Array, q: Array, rest: Array, low: Array, high: Array, tolerance: float
 ) -> Array:
     """Return the posture closest to `rest` that is reached by steps in the null space."""
     share = 1.0
@@ -303,11 +295,7 @@ def rotation_vector(R: Array) -> Array:
     (1 - cos) u u^T, because the other part vanishes at pi, where u and -u are equivalent.
     """
     S = 0.5 * np.stack(
-        [
-            R[..., 2, 1] - R[..., 1, 2],
-            R[..., 0, 2] - R[..., 2, 0],
-            R[..., 1, 0] - R[..., 0, 1],
-        ],
+        [R[..., 2, 1] - R[..., 1, 2], R[..., 0, 2] - R[..., 2, 0], R[..., 1, 0] - R[..., 0, 1]],
         axis=-1,
     )
     cosine = 0.5 * (np.trace(R, axis1=-2, axis2=-1) - 1.0)[..., None]

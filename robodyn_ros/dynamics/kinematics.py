@@ -1,7 +1,5 @@
 """Kinematics of the links: poses, Jacobians, Jdot qd, and the joint torque of wrenches."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -160,11 +158,7 @@ def jacobian(model: RobotModel, q: ArrayLike, link: str, point: ArrayLike = ORIG
 
 
 def jacobian_rate_product(
-    model: RobotModel,
-    q: ArrayLike,
-    qd: ArrayLike,
-    link: str,
-    point: ArrayLike = ORIGIN,
+    model: RobotModel, q: ArrayLike, qd: ArrayLike, link: str, point: ArrayLike = ORIGIN
 ) -> Array:
     """Return Jdot(q, qd) qd (6,), or (T, 6): the link's acceleration while qdd = 0.
 

@@ -14,8 +14,6 @@ with a fixed bilinear k, and Lagrange's equation gives (47): d/dt(k(X_j, X qd)) 
 derivative by q_j their Y1 and Y2, gravity their Y3.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

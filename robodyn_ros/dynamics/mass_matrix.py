@@ -6,8 +6,6 @@ as one rigid body. Its momentum at unit rate of its joint, projected on the join
 column of M.
 """
 
-from __future__ import annotations
-
 from ..model import packed_model as at
 from ..model.packed_model import U
 from ..model.robot import RobotModel

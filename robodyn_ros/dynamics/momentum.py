@@ -18,24 +18,13 @@ sixteen numbers, adjacent in memory, and the compiler turns the loop over a lane
 instructions. Such a loop must read and write different arrays, or it is not vectorized.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..model import packed_model as at
 from ..model.packed_model import U
 from ..model.robot import RobotModel
 from .compile import U1, U2, U3, U6, index, inline, kernel, samples
-from .dispatch import (
-    Array,
-    ArrayLike,
-    bind_to,
-    checked,
-    evaluate,
-    finite,
-    states_of,
-    workspace,
-)
+from .dispatch import Array, ArrayLike, bind_to, checked, evaluate, finite, states_of, workspace
 from .joints import joint_frame, joint_place, set_positions, set_sines
 from .ne_star import ne_star
 from .vector import (

@@ -6,8 +6,6 @@ and J w + mc x v, `regressor` the ten columns. Behind a low-pass filter, the rat
 becomes a high-pass of Y_p: [LuMeng1993] remark 2.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..errors import ArgumentError

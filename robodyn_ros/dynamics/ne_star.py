@@ -17,8 +17,6 @@ The paper leaves out prismatic joints: there the Coriolis term 2 w x z qd splits
 (w x z) qd_a + (wa x z) qd, in all variants.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..errors import ArgumentError

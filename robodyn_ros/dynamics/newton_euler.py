@@ -5,8 +5,6 @@ about the joint origins and not the centres of mass, [Khalil2019] (7.38)-(7.39),
 All vectors are in the body's own frame.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

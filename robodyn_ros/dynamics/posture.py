@@ -1,7 +1,5 @@
 """Search for postures: where a quantity is largest, and where to start a motion."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

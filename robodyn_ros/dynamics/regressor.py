@@ -19,8 +19,6 @@ them, which is the mean of the two valid variants of NE*: the Christoffel matrix
 linear in ten parameters, because the torque of its variant 0001 has m |c|^2 (w x wa) beyond them.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..errors import ArgumentError

@@ -1,7 +1,5 @@
 """Compilation of every kernel, or its load from the cache, before a control loop begins."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`robodyn identify` without the command line: files in, files out."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import isfinite
 from pathlib import Path

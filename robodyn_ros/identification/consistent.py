@@ -10,8 +10,6 @@ for every physically consistent body [Wensing2018]. `prior` is its standard devi
 that the data determine follow the data, the others stay near the nominal model.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

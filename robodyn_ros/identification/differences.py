@@ -1,7 +1,5 @@
 """Zero-phase filtering of evenly sampled signals."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 import numpy as np

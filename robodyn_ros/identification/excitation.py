@@ -7,8 +7,6 @@ limits the search minimizes the condition number of the base regressor [Swevers1
 noise affects all combinations of parameters alike.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Identified: the result of an identification, with errors, deviations and files to write."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path

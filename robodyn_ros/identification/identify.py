@@ -1,7 +1,5 @@
 """identify(): masses, centres of mass, inertias, rotor inertias and friction from logs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,14 +14,7 @@ from ..sensing.log import Array, Log
 from .consistent import solve_consistent
 from .friction import TERMS, FrictionShape, JointFriction, check_terms, search_shape
 from .identified import Fit, Identified
-from .regression import (
-    Design,
-    LeastSquares,
-    LogEquations,
-    log_equations,
-    normal_equations,
-    solve,
-)
+from .regression import Design, LeastSquares, LogEquations, log_equations, normal_equations, solve
 from .samples import prepare
 
 SHAPE_ITERATIONS = 3  # in which rigid bodies and the friction shape are found in turn

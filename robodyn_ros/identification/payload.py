@@ -9,8 +9,6 @@ Currents alone determine parameters only up to a factor per joint: twice the gai
 masses give the same motion. A body of known mass sets the scale [Gautier2014].
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

@@ -9,8 +9,6 @@ Joints differ in torque noise. Each joint's equations are weighted by its own re
 solution are computed in turn [Gautier1997].
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple

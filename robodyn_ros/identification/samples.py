@@ -1,7 +1,5 @@
 """Samples: a log evenly sampled and filtered, as the regression takes it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 

@@ -1,7 +1,5 @@
 """Assembly of a RobotModel from joints with their links, the last step of every description."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """Checks of a model: errors name the link or joint, the fault and the remedy."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

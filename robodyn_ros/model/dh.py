@@ -6,8 +6,6 @@
 [DeLuca2009] uses the standard one, [Khalil2019] and [GuarinoLoBianco2009] the modified.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields

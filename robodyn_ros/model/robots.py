@@ -1,7 +1,5 @@
 """The built-in arms, those of the papers, and `load_robot`, which finds a robot by its name."""
 
-from __future__ import annotations
-
 import math
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """load_urdf: a fixed-base tree in a URDF as a RobotModel."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Links, joints and rotors of a reduced URDF, with a check of every value."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

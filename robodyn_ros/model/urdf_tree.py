@@ -1,7 +1,5 @@
 """The tree of a URDF, and the plan of its joints: moving, rigid or cut off."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """to_urdf: a model as URDF text, with simple visual and collision shapes."""
 
-from __future__ import annotations
-
 import math
 import xml.etree.ElementTree as ET
 

@@ -5,8 +5,6 @@ Everything else (visual, collision, gazebo, ros2_control, …) is dropped while 
 is opened and broken geometry does not matter.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import stat

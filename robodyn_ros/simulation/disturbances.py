@@ -1,7 +1,5 @@
 """Disturbances of a simulated arm: pushes, drive and sensor faults, model errors."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

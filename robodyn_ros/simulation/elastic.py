@@ -1,7 +1,5 @@
 """ElasticJointPlant: an arm whose motors drive the links through springs."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """MujocoPlant: the robot simulated by MuJoCo, with collision shapes that touch obstacles."""
 
-from __future__ import annotations
-
 import math
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Obstacles of simple shape, and the probes with which a rigid plant touches them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Plant: the base class of simulated arms, with time, pushes, faults, sensors, saturation."""
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """RigidPlant: forward dynamics with friction, joint stops, pushes and obstacles."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

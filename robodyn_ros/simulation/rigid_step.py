@@ -16,8 +16,6 @@ Drives have one row per joint:
                joint: stiffness, damping; rotor inertia (these three for elastic joints)
 """
 
-from __future__ import annotations
-
 import math
 
 from ..dynamics.compile import U1, U2, U3, index, inline, kernel

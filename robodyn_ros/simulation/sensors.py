@@ -1,7 +1,5 @@
 """Joint sensors of a simulated arm: resolution, noise, differentiated velocity, delay."""
 
-from __future__ import annotations
-
 from collections import deque
 from dataclasses import dataclass
 

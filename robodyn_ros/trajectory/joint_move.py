@@ -14,8 +14,6 @@ x = t / T runs from 0 to 1. The trapezoids depend on tau / T, the share of time 
 accelerate.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -10,8 +10,6 @@ which turns a start ~ t into u^3 by a = 3, one ~ t^2 by a = 3/2, and leaves one 
 Only a trajectory whose acceleration jumps inside is fitted, by a spline over its chord length.
 """
 
-from __future__ import annotations
-
 from typing import Protocol
 
 import numpy as np

@@ -3,8 +3,6 @@
 The joints of piece p follow  q(t) = sum_k c[p, :, k] (t - breaks[p])^k  until breaks[p + 1].
 """
 
-from __future__ import annotations
-
 from functools import cache
 from math import perm
 from typing import Any

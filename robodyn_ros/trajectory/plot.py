@@ -1,7 +1,5 @@
 """plot_trajectory: position, velocity, acceleration and jerk over time, with limits."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

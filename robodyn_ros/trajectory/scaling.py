@@ -5,8 +5,6 @@ purpose is that of [GuarinoLoBianco2009]. `check_limits` reports which limit bin
 which joint and instant.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

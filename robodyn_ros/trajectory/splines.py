@@ -3,8 +3,6 @@
 Without given times, a local search chooses them within limits of velocity and acceleration.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 from scipy.interpolate import make_interp_spline

@@ -9,8 +9,6 @@ enters by the chain rule: qd = q' rd, qdd = q'' rd^2 + q' rdd. Quintics interpol
 samples; their deviation from the move is checked.
 """
 
-from __future__ import annotations
-
 import math
 from itertools import pairwise
 
@@ -163,11 +161,7 @@ def _check_times(trajectory: PiecewisePolynomial) -> Array:
 
 
 def _check(
-    tip: Tip,
-    move: TaskMove,
-    trajectory: PiecewisePolynomial,
-    times: Array,
-    singular: float,
+    tip: Tip, move: TaskMove, trajectory: PiecewisePolynomial, times: Array, singular: float
 ) -> None:
     """Reject singularities between the samples, and joints beyond their range or velocity."""
     model, motion = tip.model, trajectory.at(times)

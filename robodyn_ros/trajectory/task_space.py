@@ -5,8 +5,6 @@ rotation share the time law, as two synchronized joints do. A path rotates about
 Euler angles, (8.49) to (8.57).
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol

@@ -16,8 +16,6 @@ cubic spline, so that the torque rate is continuous wherever that of the path is
 derivatives come from `force_rate` [GuarinoLoBianco2009], exactly, and once for all programs.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Trajectories from and to points as in trajectory_msgs/JointTrajectory, without ROS."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -6,8 +6,6 @@ joints. Those through M and its factors grow with their cube, but from a lower s
 seven joints they are cheaper.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..expression import Expression, Scalar

@@ -1,7 +1,5 @@
 """The momentum terms on symbols: the one sweep of `dynamics/momentum.py`, in Khalil's frames."""
 
-from __future__ import annotations
-
 from ..expression import Expression, Scalar
 from ..robot import ZERO, Robot, Vector, cross, turns, vector
 

@@ -14,8 +14,6 @@ Moved from the centre of mass to the origin, the torque of NE* is linear in elev
 J wd + wa x J w + mc x a + m |c|^2 (w x wa). The last one, the spread, has no effect on NE.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple

@@ -23,8 +23,6 @@ the measured velocity: as friction rises with speed, s^T (f(qd_r) - f(qd)) >= 0 
 velocity noise at rest does not excite the arm. Craig's law needs it at qd.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any

@@ -15,8 +15,6 @@ The torque is that of the model as given, and linear in the unknown parameters:
 consistent values and a metric for the projection to that set: see `physical_consistency`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial

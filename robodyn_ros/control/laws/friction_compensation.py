@@ -17,8 +17,6 @@ converges to the friction at the rate L. Contact acts behind the sensor and does
 friction is compensated, collisions stay visible.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

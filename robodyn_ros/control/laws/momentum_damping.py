@@ -81,11 +81,7 @@ class MomentumDampingController(Controller):
     """
 
     def __init__(
-        self,
-        model: RobotModel,
-        gain: npt.ArrayLike = 0.0,
-        damping: float = 0.0,
-        **options: Any,
+        self, model: RobotModel, gain: npt.ArrayLike = 0.0, damping: float = 0.0, **options: Any
     ) -> None:
         super().__init__(model, **options)
         if not 0.0 <= damping < math.inf:

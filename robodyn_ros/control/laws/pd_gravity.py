@@ -7,8 +7,6 @@ Vdot = -qd^T Kd qd  (9.16), and e = 0 is the only equilibrium. With g(q_d) inste
 holds if Kp exceeds the norm of dg/dq.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

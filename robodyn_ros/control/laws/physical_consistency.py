@@ -11,8 +11,6 @@ makes the projection simple: raise the eigenvalues. [Lee2018] uses this metric f
 control, with the estimate itself as P0.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

@@ -3,8 +3,6 @@
 qdd_r = G r / M_jj - d qd_r
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

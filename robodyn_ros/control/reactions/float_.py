@@ -1,7 +1,5 @@
 """Float: gravity compensation; the name `float` is Python's."""
 
-from __future__ import annotations
-
 from ..controller import Controller
 from .reaction import Reaction
 

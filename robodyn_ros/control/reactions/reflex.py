@@ -1,7 +1,5 @@
 """Reflex: follow the push."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy.typing as npt

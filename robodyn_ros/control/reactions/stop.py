@@ -1,7 +1,5 @@
 """Stop: brake and hold."""
 
-from __future__ import annotations
-
 from ..controller import Controller
 from .reaction import Reaction
 
