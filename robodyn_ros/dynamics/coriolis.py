@@ -25,29 +25,7 @@ from .dispatch import Array, ArrayLike, bind_to, evaluate, workspace
 from .joints import axis_of, move_joint, o_, place_base, place_body, row_of, set_positions
 from .mass_matrix import J_, along_joint, h_, shift_inertia, unit_momentum
 from .ne_star import coriolis_matrix_by_columns
-from .vector import (
-    ZERO,
-    accumulate3,
-    accumulate6,
-    accumulate9,
-    add,
-    add6,
-    add9,
-    congruence,
-    cross,
-    dot,
-    load3,
-    load6,
-    load9,
-    matvec,
-    matvec_t,
-    scale,
-    store3,
-    store6,
-    store9,
-    sub,
-    symvec,
-)
+from .vector import *
 
 # Work space of a body's row, after the composite's first moment and inertia
 w_, v_, P_ = (J_ + U(k) for k in (6, 9, 12))

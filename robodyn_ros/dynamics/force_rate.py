@@ -16,26 +16,7 @@ from .compile import U1, index, inline, kernel, samples
 from .dispatch import Array, ArrayLike, bind_to, evaluate, workspace
 from .friction import friction_rate, friction_torque
 from .joints import joint_frame, row_of, set_positions
-from .vector import (
-    ZERO,
-    accumulate3,
-    add,
-    add9,
-    add_z,
-    column_z,
-    cross,
-    cross_z,
-    load3,
-    load6,
-    load9,
-    matvec,
-    matvec_t,
-    rate_matrix,
-    scale,
-    store3,
-    store9,
-    symvec,
-)
+from .vector import *
 
 # Work space of a body's row
 R_ = at.WORK

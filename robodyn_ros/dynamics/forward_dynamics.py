@@ -20,28 +20,7 @@ from .joints import R_, WORLD_END, o_, place_base, place_body, row_of, set_posit
 from .kinematics import external_torque
 from .mass_matrix import _mass_matrix
 from .newton_euler import _newton_euler
-from .vector import (
-    ZERO,
-    accumulate3,
-    accumulate6,
-    accumulate9,
-    add,
-    column_z,
-    congruence,
-    cross,
-    dot,
-    load3,
-    load6,
-    load9,
-    matvec,
-    matvec_t,
-    scale,
-    store3,
-    store6,
-    store9,
-    sub,
-    symvec,
-)
+from .vector import *
 
 # Work space of a body's row
 w_, wd_, a_ = (WORLD_END + U(k) for k in (0, 3, 6))

@@ -15,21 +15,7 @@ import numpy as np
 from ..model import packed_model as at
 from ..model.packed_model import U
 from .compile import U1, index, inline
-from .vector import (
-    ZERO,
-    add,
-    column_z,
-    cross,
-    load3,
-    load9,
-    matmul,
-    matvec,
-    scale,
-    store3,
-    store9,
-    sub,
-    turn_z,
-)
+from .vector import *
 
 # pi/2 in three parts; the first two have so few digits that their product with k is exact.
 PI_2_HIGH = float.fromhex("0x1.921fb54400000p+0")

@@ -11,18 +11,7 @@ from ..model.packed_model import U, aligned_copy, pack_frame
 from ..model.robot import RobotModel
 from .compile import U1, U3, index, inline, kernel, samples
 from .dispatch import Array, ArrayLike, bind_to, checked, evaluate, finite
-from .joints import (
-    R_,
-    WORLD_END,
-    axis_of,
-    o_,
-    place_base,
-    place_bodies,
-    place_body,
-    row_of,
-    set_positions,
-    unit_motion,
-)
+from .joints import *
 from .vector import ZERO, add, cross, load3, load9, matmul, matvec, scale, store3, sub
 
 ORIGIN = (0.0, 0.0, 0.0)

@@ -12,23 +12,7 @@ from ..model.robot import RobotModel
 from .compile import U1, index, inline, kernel, samples
 from .dispatch import Array, ArrayLike, bind_to, evaluate, workspace
 from .joints import WORLD_END, axis_of, o_, place_base, place_body, row_of, set_positions
-from .vector import (
-    accumulate3,
-    accumulate6,
-    add,
-    add6,
-    congruence,
-    cross,
-    dot,
-    load3,
-    load6,
-    matvec,
-    scale,
-    store3,
-    store6,
-    sub,
-    symvec,
-)
+from .vector import *
 
 # Work space of a body's row: the composite's first moment and inertia about the joint's origin
 h_, J_ = WORLD_END, WORLD_END + U(3)

@@ -27,24 +27,7 @@ from .compile import U1, U2, U3, U6, index, inline, kernel, samples
 from .dispatch import Array, ArrayLike, bind_to, checked, evaluate, finite, states_of, workspace
 from .joints import joint_frame, joint_place, set_positions, set_sines
 from .ne_star import ne_star
-from .vector import (
-    ZERO,
-    accumulate3,
-    add,
-    add_z,
-    column_z,
-    cross,
-    load3,
-    load6,
-    load9,
-    matvec,
-    matvec_t,
-    scale,
-    store3,
-    store9,
-    symvec,
-    turn_z,
-)
+from .vector import *
 
 # Work space of a body's row
 R_ = at.WORK

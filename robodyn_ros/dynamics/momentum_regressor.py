@@ -14,16 +14,7 @@ from ..model.packed_model import U
 from ..model.robot import RobotModel
 from .compile import index, kernel, samples
 from .dispatch import Array, ArrayLike, bind_to, checked, evaluate
-from .joints import (
-    WORLD_END,
-    move_joint,
-    o_,
-    place_base,
-    place_body,
-    row_of,
-    set_positions,
-    unit_motion,
-)
+from .joints import *
 from .regressor import (
     NO_PRODUCTS,
     TEN,

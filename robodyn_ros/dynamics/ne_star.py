@@ -39,23 +39,7 @@ from .newton_euler import (
     w_,
     wd_,
 )
-from .vector import (
-    ZERO,
-    add,
-    add_z,
-    cross,
-    cross_z,
-    load3,
-    load6,
-    load9,
-    matvec,
-    matvec_t,
-    rate_matrix,
-    scale,
-    store3,
-    store9,
-    symvec,
-)
+from .vector import *
 
 VARIANTS = tuple(f"{v:04b}" for v in range(16))
 SKEW_SYMMETRIC = ("0001", "1110")

@@ -18,24 +18,7 @@ from .dispatch import Array, ArrayLike, bind_to, checked, evaluate, per_joint, w
 from .friction import friction_torque
 from .joints import joint_frame, row_of, set_positions
 from .kinematics import external_torque
-from .vector import (
-    ZERO,
-    accumulate3,
-    add,
-    add_z,
-    cross,
-    cross_z,
-    load3,
-    load6,
-    load9,
-    matvec,
-    matvec_t,
-    rate_matrix,
-    scale,
-    store3,
-    store9,
-    symvec,
-)
+from .vector import *
 
 # Work space of a body's row
 R_ = at.WORK

@@ -27,32 +27,8 @@ from ..model.packed_model import U, aligned_copy, frame_with_axis_z
 from ..model.robot import RobotModel
 from .compile import U1, index, inline, kernel, samples
 from .dispatch import Array, ArrayLike, bind_to, checked, evaluate, workspace
-from .joints import (
-    R_,
-    WORLD_END,
-    axis_of,
-    o_,
-    place_base,
-    place_body,
-    row_of,
-    set_positions,
-    unit_motion,
-)
-from .vector import (
-    ZERO,
-    accumulate9,
-    add,
-    cross,
-    dot,
-    load3,
-    load9,
-    matmul,
-    matvec,
-    matvec_t,
-    scale,
-    store3,
-    sub,
-)
+from .joints import *
+from .vector import *
 
 PARAMETERS = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")
 TEN = U(10)
