@@ -58,9 +58,7 @@ def load_customized(model: RobotModel) -> RobotModel:
 
 
 class CustomizedKernels(dict[Any, Any]):
-    """Kernels of a customized model, generated on demand: by name a kernel for single states, by
-    (generic kernel, constants, weightless) one for batches.
-    """
+    """Kernels generated on demand, by name or by (generic kernel, constants, weightless)."""
 
     def __init__(self, model: RobotModel):
         super().__init__()
@@ -80,7 +78,6 @@ class CustomizedKernels(dict[Any, Any]):
 
 
 def _single_kernel(model: RobotModel, name: str, gravity: bool) -> Any:
-    """Return a kernel for single states, bound to its work space."""
     kernel, work = _loaded(model, name, gravity, "single")
     quantity, n = QUANTITIES[name], model.n
     shape = {"M": (n, n), "Y": (n, 10 * len(model.link_names))}
@@ -89,9 +86,7 @@ def _single_kernel(model: RobotModel, name: str, gravity: bool) -> Any:
 
 
 def _loaded(model: RobotModel, name: str, gravity: bool, kind: str) -> tuple[Any, int]:
-    """Return a kernel and the size of its work space, from the cache on disk; write it there if
-    it is missing.
-    """
+    """Return a kernel and its work space's size, from the cache on disk; write it if missing."""
     weight = "" if gravity else "_weightless"
     key = hashlib.sha256(f"{checksum(model)} {_edition()}".encode()).hexdigest()[:16]
     path = _directory() / f"{identifier(model.name)}_{name}{weight}_{kind}_{key}.py"

@@ -171,7 +171,6 @@ LANGUAGES = {"c": _c_code, "python": _python_code}
 
 
 def _header(model: RobotModel, made: Customized) -> list[str]:
-    """Return the lines at the top of a generated file."""
     kind = "base inertial parameters" if made.base else "standard inertial parameters"
     if not made.quantity.inertial:
         kind = "no inertial parameters" if made.name == "regressor" else "friction parameters"
@@ -193,7 +192,6 @@ def _header(model: RobotModel, made: Customized) -> list[str]:
 
 
 def _about_constants(function: str) -> list[str]:
-    """Return the comment about the function for symbolic parameters."""
     return [
         f"Call {function} once for each set of parameters: ten per body",
         "(m, mx, my, mz, Ixx, Ixy, Ixz, Iyy, Iyz, Izz about its frame), then for all joints the",

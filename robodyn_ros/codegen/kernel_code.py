@@ -55,7 +55,6 @@ class _Parts:
 
 
 def _split(program: Program) -> _Parts:
-    """Return the program with its angles apart."""
     steps = {step.name: step for step in program.steps}
     angles = dict.fromkeys(s.value for s in program.steps if s.function in ("sin", "cos"))
     needed = [name for angle in angles for name in NAME.findall(angle) if name in steps]
@@ -81,9 +80,7 @@ class _Kernel:
         self.sizes = [len(part) for part in made.outputs]
 
     def slots(self) -> tuple[dict[str, Slot], list[Slot]]:
-        """Return where inputs are read and outputs written: sines and cosines in the work space,
-        behind their angles; all others in the arrays that the kernel is called with.
-        """
+        """Return where numbers are: sines behind their angles, all others in the arguments."""
         inputs: dict[str, Slot] = {}
         for step in self.parts.steps:
             if step.function in ("sin", "cos"):
@@ -125,10 +122,7 @@ class _Kernel:
 
 
 def single_code(made: Customized) -> str:
-    """Return the kernel for one state.
-
-    It takes work space, inputs and outputs, and returns 0, or 1 if one is not finite.
-    """
+    """Return the kernel for one state, which returns 0, or 1 if a number is not finite."""
     kernel = _Kernel(made, "single")
     body = ["bad = 0.0"]
     if kernel.room:
@@ -140,10 +134,7 @@ def single_code(made: Customized) -> str:
 
 
 def batch_code(made: Customized) -> str:
-    """Return the kernel for a batch.
-
-    It takes block, inputs and outputs, flat, and returns 0, or 1 if one is not finite.
-    """
+    """Return the kernel for a batch of flat states; it returns 1 if a number is not finite."""
     kernel = _Kernel(made, "batch")
     n, names, room = made.n, made.quantity.inputs, kernel.room
     pairs = list(zip(made.quantity.outputs, kernel.sizes, strict=True))

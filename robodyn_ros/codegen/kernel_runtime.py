@@ -75,8 +75,6 @@ def straight_line(
 
 
 class _Builder:
-    """Writes the operations of a program with LLVM's builder."""
-
     def __init__(
         self,
         builder: Any,
@@ -156,7 +154,6 @@ class _Builder:
 
 
 def _library(name: str) -> Callable[[Any, Any], Any]:
-    """Return a call of a function of the back end."""
 
     def call(builder: Any, x: Any) -> Any:
         return builder.call(builder.module.declare_intrinsic(name, [double]), [x])
@@ -198,10 +195,7 @@ def sine_cosine(x):
 
 @inline
 def set_sines(a, count):
-    """Store sines and cosines of the first `count` angles of a behind them.
-
-    Return 0, or NaN if an angle is not finite.
-    """
+    """Store sines and cosines of `count` angles behind them; return 0, NaN if not finite."""
     large, infinite = 0, 0
     for i in range(count):
         large += not abs(a[i]) <= LARGE_ANGLE

@@ -78,10 +78,7 @@ def customized(
     gravity: bool = True,
     sweep: Sweep | None = None,
 ) -> Customized:
-    """Return a quantity of this robot as expressions, with as few operations as possible.
-
-    base: with base or standard parameters; None: the cheaper. sweep: one of several.
-    """
+    """Return a quantity as expressions with few operations; base None: the cheaper parameters."""
     try:
         quantity = QUANTITIES[name]
     except KeyError:

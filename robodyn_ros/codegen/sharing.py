@@ -214,7 +214,6 @@ class _Network:
 
 
 def _without_opposites(terms: list[Reference]) -> list[Reference]:
-    """Return the terms without pairs x, -x."""
     left = list(terms)
     for x in terms:
         if x in left and -x in left:

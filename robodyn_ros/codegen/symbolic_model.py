@@ -32,10 +32,7 @@ ROUNDING = 4e-16  # relative error of a sum that should cancel
 def robot_of(
     model: RobotModel, *, gravity: bool = True, symbolic: bool = False, own_frames: bool = False
 ) -> Robot:
-    """Return the robot with standard parameters, as numbers or as symbols: see `parameters_of`.
-
-    own_frames: keep the origins and x axes of the model.
-    """
+    """Return the robot as numbers or symbols; own_frames: with origins and x axes of the model."""
     graph = Graph()
     joints = [_joint(model, i) for i in range(len(model.link_names))]
     chosen = [IDENTITY] * len(joints) if own_frames else _choose(model, joints)
@@ -68,9 +65,7 @@ def parameter(graph: Graph, k: int) -> Expression:
 
 
 def parameters_of(model: RobotModel) -> Array:
-    """Return the values of symbolic parameters: ten per body as in `model.inertial_parameters()`,
-    then for all joints rotor inertia and the four friction parameters.
-    """
+    """Return the values of symbolic parameters: ten per body, then rotors and friction."""
     rest = [getattr(model, name) for name in ("rotor_inertia", *FRICTION)]
     return np.concatenate([model.inertial_parameters(), *rest])
 
@@ -151,7 +146,6 @@ def _body(
 
 
 def _euler_rotations(E: Array) -> list[tuple[int, float, float]]:
-    """Return the rotations (axis, sine, cosine) of E = Rz Rx Rz."""
     sine, cosine = math.hypot(E[0, 2], E[1, 2]), float(E[2, 2])
     if sine < TINY:  # parallel axes: a rotation about x by 0 or 180 degrees, and one about z
         flip = math.copysign(1.0, cosine)
@@ -165,7 +159,6 @@ def _euler_rotations(E: Array) -> list[tuple[int, float, float]]:
 
 
 def _set_known_inertia(model: RobotModel, i: int, body: Body, frame: Placement) -> None:
-    """Set the ten parameters as numbers, in the chosen frame."""
     G, shift = frame
     turn = frame_with_axis_z(model.axis[i]) @ G
     seen = model.body(i).seen_from(snapped(turn.T), -G.T @ shift)

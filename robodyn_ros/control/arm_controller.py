@@ -21,7 +21,7 @@ CLOCK_RESET = 1.0  # [s], a time that steps back by more is a clock reset
 MAX_NORM = 1e6  # of all positions and velocities, in SI units: no arm is there or moves so fast
 
 
-@kernel("float64(float64[::1], float64[::1])")
+@kernel("float64(vector, vector)")
 def _squared_norm(q, qd):
     """Return the sum of all squares; not finite if one of the numbers is not."""
     total = 0.0
@@ -60,10 +60,7 @@ class ArmController(Supervisor):
         return super().update(Sample(t, dt, state.q, state.qd, None, status))
 
     def lost(self, t: float, reason: str, *, faulty: bool = False) -> Array:
-        """Return the torque (n,) [N m or N] to command at the time t [s] without a valid sample.
-
-        faulty: messages arrive, but are rejected.
-        """
+        """Return the torque (n,) at t [s] without a valid sample; faulty: it was rejected."""
         if not self._arm.started or not math.isfinite(t):
             return self.tau
         if t < self._latest_t - CLOCK_RESET:
@@ -91,7 +88,6 @@ class ArmController(Supervisor):
     hand_over = Supervisor.release_command
 
     def _validated(self, t: float, q: Any, qd: Any) -> JointState:
-        """Return a sample as arrays, or raise the error that says what is wrong with it."""
         if not math.isfinite(t):
             raise ArgumentError(f"the time of a sample is {t!r}")
         try:

@@ -190,9 +190,7 @@ class ArmTorque:
         return torque
 
     def idle(self, dt: float, *, zero: bool, moving: bool = False) -> Array:
-        """Return the torque (n,) that carries the arm, also damped if it is `moving`, or a torque
-        on the way to zero.
-        """
+        """Return the torque (n,) that carries the arm, damped if `moving`, or ramps to zero."""
         idle = self.parts.idle
         if zero:
             return idle.release(dt)
@@ -200,10 +198,7 @@ class ArmTorque:
         return idle.torque(state, idle.no_push, dt)
 
     def output(self, torque: Array, silence: float = 0.0) -> Array:
-        """Output a torque (n,) as far as its rate limit allows; return the torque reached.
-
-        silence: time since the last usable sample [s].
-        """
+        """Output a torque (n,) within its rate limit, after `silence` [s]; return it."""
         self.parts.rate_limiter.apply(torque, self.timeline.output(silence))
         self.target = torque.copy()
         return self.tau

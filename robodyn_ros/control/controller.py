@@ -110,10 +110,7 @@ class Controller(ABC):
         return self._limiter.tau
 
     def reset(self, tau: npt.ArrayLike | None = None) -> None:
-        """Reset integrals and the rate limit; start at `tau` (n,), else anywhere.
-
-        An integral starts so that the next torque is as close to `tau` as it can be.
-        """
+        """Reset integrals and rate limit; the next torque is near `tau` (n,), if given."""
         self._limiter.reset(None if tau is None else joint_array(self._robot, "tau", tau))
         self._taking_over = tau is not None
         if self.compensation is not None:
@@ -121,9 +118,7 @@ class Controller(ABC):
 
     @abstractmethod
     def _law(self, state: Any, reference: Any, dt: float) -> int:
-        """Write the torque to `self._wanted`; return 0, or another number if an input is not
-        finite or of a wrong shape: then nothing is kept.
-        """
+        """Write `self._wanted`; return 0, or 1 and keep nothing if an input is bad."""
 
     def _take_over(self) -> None:
         """Make the first torque equal to the last one, as far as the law's integral allows."""

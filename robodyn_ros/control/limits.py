@@ -17,11 +17,9 @@ Array = npt.NDArray[np.float64]
 TAU_MAX, RATE_MAX, TAU, EXCESS, BEGUN = U(0), U(1), U(2), U(3), U(4)
 
 
-@kernel("int64(float64[:, ::1], float64[::1], float64)")
+@kernel("int64(matrix, vector, float64)")
 def _limit(own, wanted, dt):
-    """Bring TAU as close to `wanted` as the limits allow; return 1, and change nothing, if that is
-    not finite or of another size.
-    """
+    """Bring TAU as close to `wanted` as the limits allow; return 1, unchanged, if that is bad."""
     n = U(own.shape[1])
     if wanted.size != n:
         return 1
@@ -84,9 +82,7 @@ class Limiter:
         self.excess = self._own[int(EXCESS)]
 
     def apply(self, wanted: Array, dt: float) -> bool:
-        """Limit the torque `wanted` (n,), dt [s] after the last; return False if it is not finite
-        or of another size.
-        """
+        """Limit `wanted` (n,), dt [s] after the last; return False if it is bad."""
         return _limit(self._own, wanted, dt) == 0
 
     def reset(self, tau: Array | None = None) -> None:

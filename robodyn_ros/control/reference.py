@@ -59,10 +59,7 @@ class Rest:
 
 
 class Reference:
-    """Reference `motion` that stays smooth when another path is followed.
-
-    path, s: the path and its clock [s].
-    """
+    """Reference `motion`, smooth also when another `path` is followed; s: the path's clock [s]."""
 
     def __init__(self, q: Array) -> None:
         self._offset: Array | None = None  # (6, n), coefficients
@@ -86,9 +83,7 @@ class Reference:
         self.follow(Rest(self.motion.q + 0.5 * seconds * self.motion.qd), 0.0, seconds)
 
     def resume(self, q: Array, seconds: float, ramp: float) -> None:
-        """Return from rest at q (n,) to the point where the clock stopped within this many
-        seconds; then the clock speeds up during the ramp [s].
-        """
+        """Return from rest at q (n,) within `seconds`; then speed the clock up for `ramp` [s]."""
         self.motion = Motion.at_rest(q)
         self._ramp, self._ramped = ramp, 0.0
         self._fade_from(self.motion, seconds)
@@ -154,7 +149,6 @@ class Reference:
         )
 
     def _fade_from(self, motion: Motion, seconds: float) -> None:
-        """Start the offset that leads from the path to this motion."""
         self._stopped_at = self.s
         on_path = self._on_path()
         T = seconds

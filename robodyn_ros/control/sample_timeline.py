@@ -34,19 +34,14 @@ class SampleTimeline:
         self._output = -PERIOD
 
     def silence(self, dt: float) -> float:
-        """Return the time since the last usable sample [s], dt [s] after the last valid one.
-
-        If the clock is set back in silence, time counts on from there.
-        """
+        """Return the time since the last usable sample [s]; a clock reset does not shorten it."""
         if dt < self._dt - self.sensing.clock_reset:
             self._ignored += self._dt - dt
         self._dt = min(dt, MAX_SILENCE)
         return min(self._ignored + dt, MAX_SILENCE)
 
     def allowed_silence(self, timeout: float) -> float:
-        """Return the silence [s] that a moving arm bears: `timeout` after a sample was due, or
-        `sensing.silence_periods` periods where samples are rare.
-        """
+        """Return the silence [s] that a moving arm bears; longer where samples are rare."""
         return max(timeout + self.period, self.sensing.silence_periods * self.period)
 
     def ignore(self, dt: float) -> None:
@@ -73,9 +68,7 @@ class SampleTimeline:
         return silence - self._output
 
     def output(self, silence: float) -> float:
-        """Note a torque output after this silence [s]; return for how long its rate limit counts:
-        the time since the last torque, at most `torque_step` [s], as more would be a step.
-        """
+        """Note a torque after this silence [s]; return how long its rate limit counts [s]."""
         since = min(max(silence - self._output, 0.0), self.torque_step)
         self._output = silence
         return since

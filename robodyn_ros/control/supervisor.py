@@ -50,10 +50,7 @@ class Inputs:
 
 
 class Supervisor:
-    """Controller of one arm: `update` for every sample, every other event between two samples.
-
-    It starts enabled and holds the posture of the first sample.
-    """
+    """Controller of one arm, enabled at first: `update` per sample, other events in between."""
 
     def __init__(
         self,
@@ -195,10 +192,7 @@ class Supervisor:
         self._fire(Event.HOLD)
 
     def clear(self) -> None:
-        """Resume after a reaction, or end a safe hold, as soon as the arm is at rest.
-
-        Rejected while the arm is in contact.
-        """
+        """Resume, or end a safe hold, once the arm is at rest; rejected during contact."""
         self._fire(Event.CLEAR)
 
     def safe_hold(self, reason: str) -> None:
@@ -226,9 +220,7 @@ class Supervisor:
         self._inputs.residual = joint_array(self.model, "r", r)
 
     def on_earlier_contact(self) -> None:
-        """React to a contact before this controller began: wait for `clear`, unless the arm
-        resumes by itself.
-        """
+        """React to a contact before this controller began: wait for `clear`, if it latches."""
         self._fire(Event.EARLIER_CONTACT)
 
     def on_stuck_joint(self, joint: str, reason: str) -> None:
@@ -237,9 +229,7 @@ class Supervisor:
             self._fire(Event.STUCK_JOINT, reason, self.model.joint_names.index(joint))
 
     def on_command_feedback(self, t: float, received: bool) -> None:
-        """Note whether the arm received commands at the time t [s]; after `timeout` without, it
-        goes to a safe hold.
-        """
+        """Note whether commands arrived at t [s]; `timeout` without them ends in a safe hold."""
         inputs = self._inputs
         if received or t < inputs.started_at + self.settings.feedback_delay:
             inputs.commands_lost_at = None
@@ -356,7 +346,6 @@ class Supervisor:
     # samples
 
     def _start(self, t: float, state: JointState) -> Array:
-        """Take over an arm of which only this sample is known."""
         arm, first = self._arm, not self._arm.started
         self._restart_pending = self._blind = False
         self._inputs.commands_lost_at = None
@@ -368,7 +357,6 @@ class Supervisor:
         return self._step(PERIOD)
 
     def _continue(self, t: float, dt: float, state: JointState) -> Array:
-        """Take a sample that continues the previous one, dt [s] later."""
         arm, inputs, allowed = self._arm, self._inputs, self._allowed_silence
         silence = arm.timeline.silence(dt)
         arm.state, inputs.silence, inputs.invalid = state, silence, False
@@ -449,7 +437,6 @@ class Supervisor:
 
 
 def _method(supervisor: Any, name: str) -> Any:
-    """Return the guard or action of this name."""
     for owner, attribute in ((supervisor, f"_{name}"), (supervisor._arm, name)):
         found = getattr(owner, attribute, None)
         if found is not None:

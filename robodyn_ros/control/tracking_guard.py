@@ -14,10 +14,7 @@ from .arm_settings import ArmSettings
 from .controller import Array, JointState, joint_array
 
 
-@kernel(
-    "int64(float64[::1], float64[::1], float64[::1], float64[::1], float64, float64[::1],"
-    " float64[::1])"
-)
+@kernel("int64(vector, vector, vector, vector, float64, vector, vector)")
 def _deviation(q, qd, q_ref, qd_ref, dt, travel, squares):
     """Fill the travel of the reference (n,) and the squared norms of both tracking errors (2,)."""
     n = U(travel.size)
@@ -32,10 +29,7 @@ def _deviation(q, qd, q_ref, qd_ref, dt, travel, squares):
 
 
 class TrackingGuard:
-    """Checks of one arm in motion; each raises a RobodynError that names the joint.
-
-    stuck: readings that stay the same while the reference travels.
-    """
+    """Checks of one arm in motion, raising RobodynError; stuck: readings that do not follow."""
 
     def __init__(self, model: RobotModel, sensing: SensingSettings) -> None:
         self.model = model
@@ -55,9 +49,7 @@ class TrackingGuard:
         self._swing = 0.0
 
     def check(self, state: JointState, motion: Any, dt: float, error_max: float) -> None:
-        """Reject readings that stay the same while the reference travels, and a tracking error of
-        more than error_max [rad or m] in a joint.
-        """
+        """Reject stuck readings and a tracking error above error_max [rad or m]."""
         try:
             failed = _deviation(*state[:2], *motion[:2], dt, self._travel, self._squares)
         except TypeError:

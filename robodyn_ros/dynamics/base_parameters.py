@@ -72,10 +72,7 @@ class BaseParameters:
 
 
 def base_parameters(model: RobotModel, *, rotors: bool = False, seed: int = 0) -> BaseParameters:
-    """Return the base parameters of a robot; `rotors` adds its rotor inertias (Ia1, …).
-
-    The result depends on the robot and the random `seed` alone.
-    """
+    """Return the base parameters of a robot, for a random `seed`; `rotors` adds Ia1, …."""
     bodies = len(model.link_names)
     names = [name + str(i + 1) for i in range(bodies) for name in PARAMETERS]
     names += [f"Ia{k + 1}" for k in range(model.n)] if rotors else []
@@ -112,7 +109,6 @@ def _echelon(Y: Array) -> tuple[list[int], Array]:
 
 
 def _grouping(independent: list[int], echelon: Array) -> Array:
-    """Return all columns as combinations (rank, P) of the independent ones."""
     found = np.linalg.solve(echelon[:, independent], echelon)
     whole = np.round(found)
     grouping = np.where(np.abs(found - whole) < ROUNDING, whole, found)

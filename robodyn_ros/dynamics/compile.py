@@ -16,21 +16,18 @@ COMPILE = {"cache": True, **OPTIONS}
 inline = njit(forceinline=True, **OPTIONS)
 
 
-def _edition() -> str:
-    """Return a digest of all sources that kernels include.
-
-    The compiler's cache on disk only compares a kernel's own file. With the digest in its name, a
-    kernel is also compiled anew when an included source changes.
-    """
-    sources = [Path(at.__file__), *sorted(Path(__file__).parent.glob("*.py"))]
-    return hashlib.sha1(b"".join(path.read_bytes() for path in sources)).hexdigest()[:12]
-
-
-EDITION = _edition()
+# The compiler's cache on disk only compares a kernel's own file. With a digest of all sources that
+# kernels include in its name, a kernel is also compiled anew when one of these changes.
+_sources = [Path(at.__file__), *sorted(Path(__file__).parent.glob("*.py"))]
+EDITION = hashlib.sha1(b"".join(path.read_bytes() for path in _sources)).hexdigest()[:12]
 
 
 def kernel(signature):
-    """Return a decorator that compiles for exactly this signature; other types raise."""
+    """Return a decorator that compiles for exactly this signature; other types raise.
+
+    `vector` and `matrix` stand for contiguous arrays of float64 with one and two dimensions.
+    """
+    signature = signature.replace("vector", "float64[::1]").replace("matrix", "float64[:, ::1]")
 
     def compile_for(function):
         function.__qualname__ = f"{function.__name__}_{EDITION}"

@@ -21,7 +21,7 @@ from ..model import packed_model as at
 from ..model.packed_model import U
 from ..model.robot import RobotModel
 from .compile import U1, index, inline, kernel, samples
-from .dispatch import Array, ArrayLike, bind_to, evaluate, workspace
+from .dispatch import Array, ArrayLike, bind_to, evaluate
 from .joints import axis_of, move_joint, o_, place_base, place_body, row_of, set_positions
 from .mass_matrix import J_, along_joint, h_, shift_inertia, unit_momentum
 from .ne_star import coriolis_matrix_by_columns
@@ -40,15 +40,9 @@ def _shift_H(P, r):
     """Return the change of H when its reference point moves by -r: (r . P) 1 - P r^T."""
     d = dot(r, P)
     return (
-        d - P[0] * r[0],
-        -P[0] * r[1],
-        -P[0] * r[2],
-        -P[1] * r[0],
-        d - P[1] * r[1],
-        -P[1] * r[2],
-        -P[2] * r[0],
-        -P[2] * r[1],
-        d - P[2] * r[2],
+        (d - P[0] * r[0], -P[0] * r[1], -P[0] * r[2])
+        + (-P[1] * r[0], d - P[1] * r[1], -P[1] * r[2])
+        + (-P[2] * r[0], -P[2] * r[1], d - P[2] * r[2])
     )
 
 
@@ -63,15 +57,9 @@ def _gyroscopic(w, S, factorization):
     k = symvec(S, w)
     if factorization == 0:
         return (
-            x[0],
-            x[1] + k[2],
-            x[2] - k[1],
-            y[0] - k[2],
-            y[1],
-            y[2] + k[0],
-            z[0] + k[1],
-            z[1] - k[0],
-            z[2],
+            (x[0], x[1] + k[2], x[2] - k[1])
+            + (y[0] - k[2], y[1], y[2] + k[0])
+            + (z[0] + k[1], z[1] - k[0], z[2])
         )
     k = scale(0.5, k)
     a, b, c = 0.5 * (x[1] + y[0]), 0.5 * (x[2] + z[0]), 0.5 * (y[2] + z[1])
@@ -175,18 +163,12 @@ def _sweep(block, q, qd, factorization, M, C, g):
     return 0 if bad == 0.0 else 1
 
 
-@kernel(
-    "int64(float64[::1], float64[::1], float64[::1], float64[::1], float64[::1], float64[::1])"
-)
+@kernel("int64(vector, vector, vector, vector, vector, vector)")
 def _equations_of_motion(block, q, qd, M, C, g):
-    """In the factorization 0001."""
     return _sweep(block, q, qd, 0, M, C, g)
 
 
-@kernel(
-    "int64(float64[::1], float64[::1], float64[::1], int64,"
-    " float64[::1], float64[::1], float64[::1])"
-)
+@kernel("int64(vector, vector, vector, int64, vector, vector, vector)")
 def _equations_of_motion_in(block, q, qd, factorization, M, C, g):
     return _sweep(block, q, qd, factorization, M, C, g)
 
@@ -209,18 +191,17 @@ def equations_of_motion(
     shapes = [(n, n), (n, n), (n,)]
     if variant == "0001" and not christoffel:
         try:
-            call = model.bound["equations_of_motion"]
+            result = model.bound["equations_of_motion"](q, qd)
         except KeyError:
             call = bind_to(model, "equations_of_motion", _equations_of_motion, 2, shapes)
-        result = call(q, qd)
+            result = call(q, qd)
         if result is not None:
             return result
     if variant not in FACTORIZATIONS:
         raise ArgumentError(f"variant must be 0001 or 1110 here, got {variant!r}")
-    arguments, packed = {"q": q, "qd": qd}, workspace(model)
     constants = (CHRISTOFFEL if christoffel else FACTORIZATIONS[variant],)
-    sweep = _equations_of_motion_in
-    M, C, g = evaluate(sweep, model, packed, arguments, shapes, constants, threads)
+    states, sweep = {"q": q, "qd": qd}, _equations_of_motion_in
+    M, C, g = evaluate(sweep, model, states, shapes, None, constants, threads)
     return M, C, g
 
 
@@ -235,9 +216,8 @@ def coriolis_matrix(
 ) -> Array:
     """Return C*(q, qd) (n, n) or (T, n, n) [N m s, N s] of NE*, or the Christoffel matrix.
 
-    Each times qd is c(q, qd).
-    The two valid variants take one sweep, the fourteen others one sweep per column. The
-    Christoffel matrix is the mean of the valid two and has no variants.
+    Each times qd is c(q, qd). The two valid variants take one sweep, the fourteen others one sweep
+    per column. The Christoffel matrix is the mean of the valid two and has no variants.
     """
     if variant in FACTORIZATIONS:
         return equations_of_motion(

@@ -242,11 +242,7 @@ TEMPLATES = {
 
 @cache
 def _compiled(target: Any, inputs: int, outputs: int) -> Any:
-    """Return the kernel with its frame as a C function.
-
-    The template's copy gets the file name of the kernel, so that the compiler's cache is renewed
-    when that file changes.
-    """
+    """Return the kernel with its frame as a C function, cached as of the kernel's own file."""
     template = TEMPLATES[inputs, outputs]
     function = target.py_func
     name = f"{function.__name__}_framed"
@@ -323,9 +319,7 @@ def bind(
     inputs: int,
     outputs: Sequence[tuple[int, ...]],
 ) -> Callable[..., Any]:
-    """Return a function of `inputs` states that returns arrays of these shapes, of at most two
-    dimensions, or None for arguments that it does not accept. `packed` is its work space.
-    """
+    """Return a function from n-vectors to new arrays, or to None if it rejects them."""
     if not available():
         return _in_python(packed, n, target, inputs, outputs)
     context = np.zeros(CONTEXT_SIZE, dtype=np.int64).view(_Context)
@@ -352,7 +346,6 @@ def _in_python(
     inputs: int,
     shapes: Sequence[tuple[int, ...]],
 ) -> Callable[..., Any]:
-    """Return a function that does the same by the compiler's dispatcher."""
 
     def fits(array: Any) -> bool:
         return (

@@ -44,10 +44,7 @@ def bind_to(
 
 
 def workspace(model: RobotModel, gravity: bool = True) -> Array:
-    """Return the packed model, writable, that all functions bound to it share, made once.
-
-    Bound kernels hold the interpreter's lock while they run, so they may share it.
-    """
+    """Return the packed model that all bound kernels share: they hold the interpreter's lock."""
     key = "workspace" if gravity else "workspace without gravity"
     if key not in model.bound:
         packed = aligned_copy(model.packed)
@@ -58,10 +55,7 @@ def workspace(model: RobotModel, gravity: bool = True) -> Array:
 
 
 def checked(model: RobotModel, **arguments: Any) -> list[Array]:
-    """Return all arguments as finite arrays of equal shape: (n,), or (T, n) if one is a batch.
-
-    Raises ArgumentError, which names the first argument that is wrong.
-    """
+    """Return all arguments as finite arrays of equal shape: (n,), or (T, n) if one is a batch."""
     states = {name: states_of(model, name, value) for name, value in arguments.items()}
     for name, array in states.items():
         _check_finite(model, name, array)
@@ -125,11 +119,7 @@ def states_of(model: RobotModel, name: str, value: Any) -> Array:
 
 
 def for_kernel(array: Array) -> Array:
-    """Return the array as kernels take it: contiguous, writable and aligned.
-
-    Kernels only read their inputs, but their signatures know writable arrays alone. An array that
-    fits is returned itself; a read-only or strided one is copied.
-    """
+    """Return the array, or a copy, that is contiguous, writable and aligned, as signatures ask."""
     return np.require(array, requirements=["C", "W", "A"])
 
 
@@ -146,9 +136,9 @@ def _check_finite(model: RobotModel, name: str, array: Array) -> None:
 def evaluate(
     kernel: Kernel,
     model: RobotModel,
-    packed: Array,
     arguments: dict[str, Any],
     shapes: Sequence[tuple[int, ...]],
+    packed: Array | None = None,
     constants: tuple[Any, ...] = (),
     threads: int = 1,
 ) -> list[Array]:
@@ -156,6 +146,7 @@ def evaluate(
 
     `shapes` are those of the outputs for a single state; a batch of T returns (T, *shape).
     """
+    packed = workspace(model) if packed is None else packed
     if threads < 1:
         raise ArgumentError(f"threads must be at least 1, got {threads}")
     states = {name: states_of(model, name, value) for name, value in arguments.items()}
@@ -196,10 +187,7 @@ def evaluate(
 
 @cache
 def without_lock(kernel: Any) -> Kernel:
-    """Return the same kernel, compiled to release the interpreter's lock, which costs time.
-
-    It gets a name of its own, to be kept apart in the compiler's cache on disk.
-    """
+    """Return the kernel compiled to release the interpreter's lock, under a name of its own."""
     function = kernel.py_func
     code = function.__code__.replace(co_name=function.__name__ + "_without_lock")
     twin = types.FunctionType(code, function.__globals__, code.co_name)

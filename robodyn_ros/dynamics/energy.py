@@ -6,13 +6,13 @@ from ..model import packed_model as at
 from ..model.packed_model import U
 from ..model.robot import RobotModel
 from .compile import U1, index, kernel, samples
-from .dispatch import Array, ArrayLike, bind_to, checked, evaluate, finite, workspace
+from .dispatch import Array, ArrayLike, bind_to, checked, evaluate, finite
 from .joints import R_, o_, place_base, place_bodies
 from .momentum import momentum_terms
 from .vector import add, dot, load3, load9, matvec, scale
 
 
-@kernel("int64(float64[::1], float64[::1], float64[::1])")
+@kernel("int64(vector, vector, vector)")
 def _potential_energy(block, q, energy):
     bodies, n = index(block[at.BODIES]), index(block[at.COORDINATES])
     T = samples(n, U(q.size))
@@ -36,12 +36,11 @@ def _potential_energy(block, q, energy):
 def potential_energy(model: RobotModel, q: ArrayLike) -> Array:
     """Return U(q) [J], 0 at the base's origin; a number, or (T,). [Khalil2019] (7.24)."""
     try:
-        call = model.bound["potential_energy"]
+        energy = model.bound["potential_energy"](q)
     except KeyError:
-        call = bind_to(model, "potential_energy", _potential_energy, 1, [()])
-    energy = call(q)
+        energy = bind_to(model, "potential_energy", _potential_energy, 1, [()])(q)
     if energy is None:
-        energy = evaluate(_potential_energy, model, workspace(model), {"q": q}, [()])[0]
+        energy = evaluate(_potential_energy, model, {"q": q}, [()])[0]
     return energy[()]
 
 

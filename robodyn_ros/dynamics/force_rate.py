@@ -35,10 +35,7 @@ def _jerk_matrix(wdd, wd, w, rates):
     return add9(first, (x[0], y[0], z[0], x[1], y[1], z[1], x[2], y[2], z[2]))
 
 
-@kernel(
-    "int64(float64[::1], float64[::1], float64[::1], float64[::1], float64[::1],"
-    " float64[::1], float64[::1])"
-)
+@kernel("int64(vector, vector, vector, vector, vector, vector, vector)")
 def _force_rate(block, q, qd, qdd, qddd, tau, tau_dot):
     bodies, n = index(block[at.BODIES]), index(block[at.COORDINATES])
     T = samples(n, U(q.size))
@@ -162,16 +159,15 @@ def force_rate(
     friction at a reversal has no rate and is left out of tau_dot.
     """
     name = "force_rate" if gravity else "force_rate without gravity"
+    shapes = [(model.n,)] * 2
     try:
-        call = model.bound[name]
+        rates = model.bound[name](q, qd, qdd, qddd)
     except KeyError:
-        packed = workspace(model, gravity)
-        call = bind_to(model, name, _force_rate, 4, [(model.n,)] * 2, packed)
-    rates = call(q, qd, qdd, qddd)
+        call = bind_to(model, name, _force_rate, 4, shapes, workspace(model, gravity))
+        rates = call(q, qd, qdd, qddd)
     if rates is None:
-        arguments = {"q": q, "qd": qd, "qdd": qdd, "qddd": qddd}
-        packed, shapes = workspace(model, gravity), [(model.n,)] * 2
-        rates = evaluate(_force_rate, model, packed, arguments, shapes, threads=threads)
+        packed, states = workspace(model, gravity), {"q": q, "qd": qd, "qdd": qdd, "qddd": qddd}
+        rates = evaluate(_force_rate, model, states, shapes, packed, threads=threads)
     tau, tau_dot = rates
     if friction:
         tau += friction_torque(model, qd)

@@ -14,7 +14,7 @@ from ..model import packed_model as at
 from ..model.packed_model import U
 from ..model.robot import RobotModel
 from .compile import U1, index, inline, kernel, samples
-from .dispatch import Array, ArrayLike, bind_to, evaluate, states_of, workspace
+from .dispatch import Array, ArrayLike, bind_to, evaluate, states_of
 from .friction import friction_torque
 from .joints import R_, WORLD_END, o_, place_base, place_body, row_of, set_positions
 from .kinematics import external_torque
@@ -35,29 +35,19 @@ H_, u_ = (WORLD_END + U(k) for k in (48, 49))  # 1 / H_j of (7.71); the torque m
 def _minus_square(S, a, b):
     """Return S - a a^T b for a symmetric S."""
     return (
-        S[0] - a[0] * a[0] * b,
-        S[1] - a[0] * a[1] * b,
-        S[2] - a[0] * a[2] * b,
-        S[3] - a[1] * a[1] * b,
-        S[4] - a[1] * a[2] * b,
-        S[5] - a[2] * a[2] * b,
+        (S[0] - a[0] * a[0] * b, S[1] - a[0] * a[1] * b, S[2] - a[0] * a[2] * b)
+        + (S[3] - a[1] * a[1] * b, S[4] - a[1] * a[2] * b)
+        + (S[5] - a[2] * a[2] * b,)
     )
 
 
 @inline
 def _minus_product(B, a, c, b):
-    """Return B - a c^T b."""
     x, y, z = scale(b, a)
     return (
-        B[0] - x * c[0],
-        B[1] - x * c[1],
-        B[2] - x * c[2],
-        B[3] - y * c[0],
-        B[4] - y * c[1],
-        B[5] - y * c[2],
-        B[6] - z * c[0],
-        B[7] - z * c[1],
-        B[8] - z * c[2],
+        (B[0] - x * c[0], B[1] - x * c[1], B[2] - x * c[2])
+        + (B[3] - y * c[0], B[4] - y * c[1], B[5] - y * c[2])
+        + (B[6] - z * c[0], B[7] - z * c[1], B[8] - z * c[2])
     )
 
 
@@ -68,17 +58,7 @@ def _add_to_parent(block, p, A, B, D, r):
     c0 = cross(r, (D[0], D[1], D[2]))
     c1 = cross(r, (D[1], D[3], D[4]))
     c2 = cross(r, (D[2], D[4], D[5]))
-    Bp = (
-        B[0] + c0[0],
-        B[1] + c1[0],
-        B[2] + c2[0],
-        B[3] + c0[1],
-        B[4] + c1[1],
-        B[5] + c2[1],
-        B[6] + c0[2],
-        B[7] + c1[2],
-        B[8] + c2[2],
-    )
+    Bp = add9(B, (c0[0], c1[0], c2[0], c0[1], c1[1], c2[1], c0[2], c1[2], c2[2]))
     # A' = A - B [r x] + [r x] B'^T; row i of -B [r x] is r x (row i of B), as is column j of
     # [r x] B'^T with row j of B'.
     x0 = cross(r, (B[0], B[1], B[2]))
@@ -87,20 +67,13 @@ def _add_to_parent(block, p, A, B, D, r):
     y0 = cross(r, (Bp[0], Bp[1], Bp[2]))
     y1 = cross(r, (Bp[3], Bp[4], Bp[5]))
     y2 = cross(r, (Bp[6], Bp[7], Bp[8]))
-    Ap = (
-        A[0] + x0[0] + y0[0],
-        A[1] + x0[1] + y1[0],
-        A[2] + x0[2] + y2[0],
-        A[3] + x1[1] + y1[1],
-        A[4] + x1[2] + y2[1],
-        A[5] + x2[2] + y2[2],
-    )
+    Ap = add6(add6(A, x0 + x1[1:] + x2[2:]), (y0[0], y1[0], y2[0], y1[1], y2[1], y2[2]))
     accumulate6(block, p + A_, Ap)
     accumulate9(block, p + B_, Bp)
     accumulate6(block, p + D_, D)
 
 
-@kernel("int64(float64[::1], float64[::1], float64[::1], float64[::1], float64[::1])")
+@kernel("int64(vector, vector, vector, vector, vector)")
 def _articulated_bodies(block, q, qd, tau, qdd):
     bodies, n = index(block[at.BODIES]), index(block[at.COORDINATES])
     T = samples(n, U(q.size))
@@ -220,7 +193,7 @@ def _solve(M, at_matrix, x, at_vector, n):
         x[at_vector + i] = total / M[at_matrix + i * n + i]
 
 
-@kernel("int64(float64[::1], float64[::1], float64[::1], float64[::1], float64[::1])")
+@kernel("int64(vector, vector, vector, vector, vector)")
 def _through_mass_matrix(block, q, qd, tau, qdd):
     """[Khalil2019] 7.6.1: M from `mass_matrix`, c + g from NE without acceleration."""
     n = index(block[at.COORDINATES])
@@ -268,11 +241,10 @@ def forward_dynamics(
     else:
         name, sweep = "forward_dynamics", _articulated_bodies
     try:
-        call = model.bound[name]
+        qdd = model.bound[name](q, qd, tau)
     except KeyError:
-        call = bind_to(model, name, sweep, 3, [(model.n,)])
-    qdd = call(q, qd, tau)
+        qdd = bind_to(model, name, sweep, 3, [(model.n,)])(q, qd, tau)
     if qdd is None:
-        arguments, shapes = {"q": q, "qd": qd, "tau": tau}, [(model.n,)]
-        qdd = evaluate(sweep, model, workspace(model), arguments, shapes, threads=threads)[0]
+        states = {"q": q, "qd": qd, "tau": tau}
+        qdd = evaluate(sweep, model, states, [(model.n,)], threads=threads)[0]
     return qdd

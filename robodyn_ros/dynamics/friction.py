@@ -27,7 +27,7 @@ def sharp_sign(v):
     return math.copysign(1.0, v) if v != 0.0 else 0.0
 
 
-@kernel("int64(float64[::1], float64[::1], float64[::1])")
+@kernel("int64(vector, vector, vector)")
 def _friction(block, qd, tau):
     n, width = index(block[at.FRICTION_JOINTS]), block[at.FRICTION_WIDTH]
     T = samples(n, U(qd.size))
@@ -57,23 +57,19 @@ def friction_torque(model: RobotModel, qd: ArrayLike, *, width: float = 0.0) -> 
     shapes = [(model.n,)]
     if width == 0.0:
         try:
-            call = model.bound["friction_torque"]
+            tau = model.bound["friction_torque"](qd)
         except KeyError:
             packed = pack_friction(model)
-            call = bind_to(model, "friction_torque", _friction, 1, shapes, packed)
-        tau = call(qd)
+            tau = bind_to(model, "friction_torque", _friction, 1, shapes, packed)(qd)
         if tau is not None:
             return tau
     elif not (isinstance(width, (int, float)) and 0.0 < width < math.inf):
         raise ArgumentError(f"width must be finite and not negative, got {width!r}")
-    return evaluate(_friction, model, pack_friction(model, width), {"qd": qd}, shapes)[0]
+    return evaluate(_friction, model, {"qd": qd}, shapes, pack_friction(model, width))[0]
 
 
 def friction_rate(model: RobotModel, qd: ArrayLike, qdd: ArrayLike) -> Array:
-    """Return the time derivative of `friction_torque` (n,) or (T, n) [N m/s or N/s].
-
-    The step at a reversal has no rate and is left out.
-    """
+    """Return the rate of `friction_torque` (n,) or (T, n) [N m/s or N/s], without its steps."""
     qd, qdd = checked(model, qd=qd, qdd=qdd)
     decay = model.stribeck * np.exp(-np.abs(qd) * model.stribeck)
     slope = model.viscous - (model.stiction - model.coulomb) * decay * np.abs(np.sign(qd))

@@ -53,10 +53,7 @@ def sine_cosine(x):
 
 @inline
 def set_sines(a, x, count):
-    """Store the sines and cosines of the `count` angles at a[x] behind them.
-
-    Return 0, or NaN if an angle is not finite.
-    """
+    """Store sines and cosines of `count` angles a[x] behind them; return 0, NaN if not finite."""
     large, infinite = 0, 0
     for i in range(count):
         angle = a[x + i]
@@ -147,9 +144,7 @@ def axis_of(block, b):
 
 @inline
 def unit_motion(block, b, point):
-    """Return velocity and angular velocity of a point that the joint in row b carries, per unit
-    rate of its coordinate.
-    """
+    """Return velocity and angular velocity of a point that joint b carries, per unit rate."""
     z = axis_of(block, b)
     if block[b + at.PRISMATIC] == 0.0:
         return cross(z, sub(point, load3(block, b + o_))), z

@@ -22,9 +22,7 @@ w_, wd_, a_ = (WORLD_END + U(k) for k in (0, 3, 6))
 
 @inline
 def link_at(block):
-    """Return the offset of the link's data, behind the packed model: row of its body, rotation (9)
-    and place (3) on that body, and a point (3) in the link's own frame.
-    """
+    """Return the offset of the link: row of its body, rotation (9), place (3), own point (3)."""
     return index(block[at.POSITIONS]) + U3 * index(block[at.PADDED])
 
 
@@ -37,7 +35,7 @@ def point_on_link(block):
     return add(load3(block, b + o_), matvec(load9(block, b + R_), place))
 
 
-@kernel("int64(float64[::1], float64[::1], float64[::1])")
+@kernel("int64(vector, vector, vector)")
 def _pose(block, q, pose):
     n = index(block[at.COORDINATES])
     T = samples(n, U(q.size))
@@ -61,7 +59,7 @@ def _pose(block, q, pose):
     return 0 if bad == 0.0 else 1
 
 
-@kernel("int64(float64[::1], float64[::1], float64[::1])")
+@kernel("int64(vector, vector, vector)")
 def _jacobian(block, q, J):
     n = index(block[at.COORDINATES])
     T = samples(n, U(q.size))
@@ -85,7 +83,7 @@ def _jacobian(block, q, J):
     return 0 if bad == 0.0 else 1
 
 
-@kernel("int64(float64[::1], float64[::1], float64[::1], float64[::1])")
+@kernel("int64(vector, vector, vector, vector)")
 def _acceleration_bias(block, q, qd, out):
     """The acceleration of the link's point while qdd = 0."""
     bodies, n = index(block[at.BODIES]), index(block[at.COORDINATES])
@@ -149,10 +147,7 @@ def jacobian(model: RobotModel, q: ArrayLike, link: str, point: ArrayLike = ORIG
 def jacobian_rate_product(
     model: RobotModel, q: ArrayLike, qd: ArrayLike, link: str, point: ArrayLike = ORIGIN
 ) -> Array:
-    """Return Jdot(q, qd) qd (6,), or (T, 6): the link's acceleration while qdd = 0.
-
-    Linear [m/s^2] of the point, then angular [rad/s^2], in the base's axes.
-    """
+    """Return Jdot qd (6,) or (T, 6): acceleration [m/s^2, rad/s^2] at qdd = 0, base's axes."""
     return _on_link(_acceleration_bias, model, link, point, (6,), q=q, qd=qd)
 
 
@@ -197,7 +192,7 @@ def _on_link(
     packed = aligned_copy(model.packed, pack_frame(model, link), _point(point))
     if point is ORIGIN and call is None:
         bind_to(model, name, kernel, len(states), [shape], packed)
-    return evaluate(kernel, model, packed, states, [shape])[0]
+    return evaluate(kernel, model, states, [shape], packed)[0]
 
 
 def _point(point: ArrayLike) -> Array:

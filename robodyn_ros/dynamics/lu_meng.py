@@ -57,10 +57,7 @@ def lu_meng_parameters(model: RobotModel) -> Array:
 
 
 def lu_meng_regressor(model: RobotModel, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
-    """Return Y16(q, qd, qdd) (n, 16 N), or (T, n, 16 N); Y16 theta is the torque without rotors.
-
-    [LuMeng1993] (85), computed from the regressor of the ten standard parameters.
-    """
+    """Return Y16 (n, 16 N) or (T, n, 16 N), no rotors, from ten columns. [LuMeng1993] (85)."""
     Y = regressor(model, q, qd, qdd)
     ten = Y.reshape(*Y.shape[:-1], len(model.link_names), 10)
     with np.errstate(over="ignore"):
@@ -87,10 +84,7 @@ class LinkRegressor:
 def link_regressor(
     model: RobotModel, link: str, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike
 ) -> LinkRegressor:
-    """Return the regressor of a body fixed to a link's frame, for its sixteen parameters there.
-
-    q, qd, qdd (n,). `link` may be any link of the description, e.g. the tool with a load.
-    """
+    """Return the regressor of a body fixed to any link's frame, at q, qd, qdd (n,)."""
     if model.coupled:
         raise ArgumentError(
             f"robot '{model.name}' has mimic joints, which the closed form does not cover: use "

@@ -10,7 +10,7 @@ from ..model import packed_model as at
 from ..model.packed_model import U
 from ..model.robot import RobotModel
 from .compile import U1, index, inline, kernel, samples
-from .dispatch import Array, ArrayLike, bind_to, evaluate, workspace
+from .dispatch import Array, ArrayLike, bind_to, evaluate
 from .joints import WORLD_END, axis_of, o_, place_base, place_body, row_of, set_positions
 from .vector import *
 
@@ -23,14 +23,9 @@ def shift_inertia(m, h, r):
     """Return the change of an inertia when its reference point moves by -r; h: first moment."""
     d = 2.0 * dot(r, h) + m * dot(r, r)
     k = add(scale(2.0, h), scale(m, r))  # r k^T symmetrized is r h^T + h r^T + m r r^T
-    return (
-        d - r[0] * k[0],
-        -0.5 * (r[0] * k[1] + r[1] * k[0]),
-        -0.5 * (r[0] * k[2] + r[2] * k[0]),
-        d - r[1] * k[1],
-        -0.5 * (r[1] * k[2] + r[2] * k[1]),
-        d - r[2] * k[2],
-    )
+    xy, xz = -0.5 * (r[0] * k[1] + r[1] * k[0]), -0.5 * (r[0] * k[2] + r[2] * k[0])
+    yz = -0.5 * (r[1] * k[2] + r[2] * k[1])
+    return d - r[0] * k[0], xy, xz, d - r[1] * k[1], yz, d - r[2] * k[2]
 
 
 @inline
@@ -47,7 +42,7 @@ def along_joint(block, b, z, f, torque):
     return dot(z, torque) if block[b + at.PRISMATIC] == 0.0 else dot(z, f)
 
 
-@kernel("int64(float64[::1], float64[::1], float64[::1])")
+@kernel("int64(vector, vector, vector)")
 def _mass_matrix(block, q, M):
     bodies, n = index(block[at.BODIES]), index(block[at.COORDINATES])
     T = samples(n, U(q.size))
@@ -97,16 +92,11 @@ def _mass_matrix(block, q, M):
 
 
 def mass_matrix(model: RobotModel, q: ArrayLike, *, threads: int = 1) -> Array:
-    """Return M(q) (n, n) or (T, n, n) [kg m^2, kg m, kg], rotors included.
-
-    M is symmetric and positive definite; the rotor inertias are on its diagonal.
-    """
+    """Return M(q) (n, n) or (T, n, n) [kg m^2, kg m, kg], with the rotors on the diagonal."""
     try:
-        call = model.bound["mass_matrix"]
+        M = model.bound["mass_matrix"](q)
     except KeyError:
-        call = bind_to(model, "mass_matrix", _mass_matrix, 1, [(model.n, model.n)])
-    M = call(q)
+        M = bind_to(model, "mass_matrix", _mass_matrix, 1, [(model.n, model.n)])(q)
     if M is None:
-        packed, shapes = workspace(model), [(model.n, model.n)]
-        M = evaluate(_mass_matrix, model, packed, {"q": q}, shapes, threads=threads)[0]
+        M = evaluate(_mass_matrix, model, {"q": q}, [(model.n, model.n)], threads=threads)[0]
     return M

@@ -24,7 +24,7 @@ from ..model import packed_model as at
 from ..model.packed_model import U
 from ..model.robot import RobotModel
 from .compile import U1, U2, U3, U6, index, inline, kernel, samples
-from .dispatch import Array, ArrayLike, bind_to, checked, evaluate, finite, states_of, workspace
+from .dispatch import Array, ArrayLike, bind_to, checked, evaluate, finite, states_of
 from .joints import joint_frame, joint_place, set_positions, set_sines
 from .ne_star import ne_star
 from .vector import *
@@ -36,7 +36,6 @@ w_, v_, a_, P_, L_, mc_ = (at.WORK + U(k) for k in (9, 12, 15, 18, 21, 24))
 
 @inline
 def _velocities(R, r, w, v, rate, revolute):
-    """Return a body's angular velocity and velocity, from its parent's."""
     v = matvec_t(R, add(v, cross(w, r)))
     w = matvec_t(R, w)
     if revolute:
@@ -46,7 +45,6 @@ def _velocities(R, r, w, v, rate, revolute):
 
 @inline
 def _body_momenta(m, mc, J, w, v):
-    """Return the linear and angular momentum of a single body."""
     return add(scale(m, v), cross(w, mc)), add(symvec(J, w), cross(mc, v))
 
 
@@ -65,9 +63,7 @@ def _in_parent(R, r, m, P, L, mc):
     return P, add(matvec(R, L), cross(r, P)), add(matvec(R, mc), scale(m, r))
 
 
-@kernel(
-    "int64(float64[::1], float64[::1], float64[::1], float64[::1], float64[::1], float64[::1])"
-)
+@kernel("int64(vector, vector, vector, vector, vector, vector)")
 def _momentum_terms(block, q, qd, p, ctqd, g):
     bodies, n = index(block[at.BODIES]), index(block[at.COORDINATES])
     T = samples(n, U(q.size))
@@ -230,9 +226,7 @@ def _backward(block, row, work, b, state, out, n, check, up, revolute):
         store3_lanes(up, U6 * LANE + lane, mc)
 
 
-@kernel(
-    "int64(float64[::1], float64[::1], float64[::1], float64[::1], float64[::1], float64[::1])"
-)
+@kernel("int64(vector, vector, vector, vector, vector, vector)")
 def _momentum_terms_batch(block, q, qd, p, ctqd, g):
     bodies, n = index(block[at.BODIES]), index(block[at.COORDINATES])
     T = samples(n, U(q.size))
@@ -302,32 +296,24 @@ def _momentum_terms_batch(block, q, qd, p, ctqd, g):
 def momentum_terms(
     model: RobotModel, q: ArrayLike, qd: ArrayLike, *, threads: int = 1
 ) -> tuple[Array, Array, Array]:
-    """Return p [N m s or N s], C^T qd and g [N m or N], (n,) or (T, n) each, from one sweep.
-
-    p = M(q) qd is the generalized momentum and C^T qd = dT/dq, with T the kinetic energy.
-    """
+    """Return p = M qd [N m s or N s], C^T qd = dT/dq and g [N m or N], (n,) or (T, n) each."""
     try:
-        call = model.bound["momentum_terms"]
+        terms = model.bound["momentum_terms"](q, qd)
     except KeyError:
-        call = bind_to(model, "momentum_terms", _momentum_terms, 2, [(model.n,)] * 3)
-    terms = call(q, qd)
+        terms = bind_to(model, "momentum_terms", _momentum_terms, 2, [(model.n,)] * 3)(q, qd)
     if terms is None:
         q = states_of(model, "q", q)
-        arguments, shapes = {"q": q, "qd": qd}, [(model.n,)] * 3
         many = q.ndim == 2 and len(q) >= threads * 2 * int(LANE)
         sweep = _momentum_terms_batch if many else _momentum_terms
-        p, ctqd, g = evaluate(sweep, model, workspace(model), arguments, shapes, threads=threads)
-        return p, ctqd, g
+        states, shapes = {"q": q, "qd": qd}, [(model.n,)] * 3
+        terms = tuple(evaluate(sweep, model, states, shapes, threads=threads))
     return terms
 
 
 def momentum_terms_by_sweeps(
     model: RobotModel, q: ArrayLike, qd: ArrayLike
 ) -> tuple[Array, Array, Array]:
-    """Return the same as `momentum_terms` by N + 2 sweeps of NE*, O(N^2), for comparison.
-
-    [DeLuca2009] (26)-(28).
-    """
+    """Return the same as `momentum_terms` by N + 2 sweeps of NE*. [DeLuca2009] (26)-(28)."""
     q, qd = checked(model, q=q, qd=qd)
     still = np.zeros(model.n)
     p = ne_star(model, q, still, still, qd, gravity=False)

@@ -15,24 +15,14 @@ from ..model.robot import RobotModel
 from .compile import index, kernel, samples
 from .dispatch import Array, ArrayLike, bind_to, checked, evaluate
 from .joints import *
-from .regressor import (
-    NO_PRODUCTS,
-    TEN,
-    add_row,
-    inertia_columns,
-    own_axes,
-    rates_by_place,
-    regressor_workspace,
-)
-from .vector import ZERO, add, cross, load3, matvec_t, scale, store3, sub
+from .regressor import *
+from .vector import *
 
 # Work space of a body's row: its motion, and the rate of its joint's unit motion
 w_, v_, sigma_, nu_ = (WORLD_END + U(k) for k in (0, 3, 6, 9))
 
 
-@kernel(
-    "int64(float64[::1], float64[::1], float64[::1], float64[::1], float64[::1], float64[::1])"
-)
+@kernel("int64(vector, vector, vector, vector, vector, vector)")
 def _momentum(block, q, qd, Yp, Yc, Yg):
     bodies, n = index(block[at.BODIES]), index(block[at.COORDINATES])
     T = samples(n, U(q.size))
@@ -95,14 +85,12 @@ def momentum_regressor(
     """
     name, shapes = "momentum_regressor", [(model.n, 10 * len(model.link_names))] * 3
     try:
-        call = model.bound[name]
+        parts = model.bound[name](q, qd)
     except KeyError:
-        call = bind_to(model, name, _momentum, 2, shapes, regressor_workspace(model))
-    parts = call(q, qd)
+        parts = bind_to(model, name, _momentum, 2, shapes, regressor_workspace(model))(q, qd)
     if parts is None:
-        arguments, packed = {"q": q, "qd": qd}, regressor_workspace(model)
-        Y_p, Y_c, Y_g = evaluate(_momentum, model, packed, arguments, shapes, threads=threads)
-        return Y_p, Y_c, Y_g
+        states, packed = {"q": q, "qd": qd}, regressor_workspace(model)
+        parts = tuple(evaluate(_momentum, model, states, shapes, packed, threads=threads))
     return parts
 
 
@@ -150,7 +138,6 @@ def filtered_rotor_columns(model: RobotModel, t: ArrayLike, qd: ArrayLike, cutof
 
 
 def _rate(cutoff: float) -> float:
-    """Return the angular frequency [rad/s] of a cut-off [Hz]."""
     if not (isinstance(cutoff, (int, float)) and 0.0 < cutoff < np.inf):
         raise ArgumentError(f"cutoff must be a positive frequency [Hz], got {cutoff!r}")
     return 2.0 * np.pi * cutoff

@@ -27,10 +27,7 @@ class Motion(NamedTuple):
 
 
 def smooth_step(x: float) -> tuple[float, float, float, float]:
-    """Return 10 x^3 - 15 x^4 + 6 x^5 and its three derivatives, [Khalil2019] (8.11).
-
-    It goes from 0 to 1 with x, with zero velocity and acceleration at both ends.
-    """
+    """Return 10 x^3 - 15 x^4 + 6 x^5, from 0 to 1, and 3 derivatives, [Khalil2019] (8.11)."""
     if x <= 0.0:
         return 0.0, 0.0, 0.0, 0.0
     if x >= 1.0:

@@ -26,19 +26,7 @@ from ..model.robot import RobotModel
 from .compile import index, inline, kernel, samples
 from .dispatch import Array, ArrayLike, bind_to, checked, evaluate, workspace
 from .joints import joint_frame, row_of, set_positions
-from .newton_euler import (
-    R_,
-    U_,
-    a_,
-    add_torques,
-    f_,
-    n_,
-    r_,
-    start_at_base,
-    velocity_torque,
-    w_,
-    wd_,
-)
+from .newton_euler import *
 from .vector import *
 
 VARIANTS = tuple(f"{v:04b}" for v in range(16))
@@ -107,17 +95,12 @@ def _sweep(block, q, qd, qd_a, qdd, tau, aar, lar_origin, lar_centre, tr):
     return 0 if bad == 0.0 else 1
 
 
-@kernel(
-    "int64(float64[::1], float64[::1], float64[::1], float64[::1], float64[::1], float64[::1])"
-)
+@kernel("int64(vector, vector, vector, vector, vector, vector)")
 def _ne_star_0001(block, q, qd, qd_a, qdd, tau):
     return _sweep(block, q, qd, qd_a, qdd, tau, False, False, False, True)
 
 
-@kernel(
-    "int64(float64[::1], float64[::1], float64[::1], float64[::1], float64[::1], int64,"
-    " float64[::1])"
-)
+@kernel("int64(vector, vector, vector, vector, vector, int64, vector)")
 def _ne_star(block, q, qd, qd_a, qdd, variant, tau):
     aar, lar_origin = (variant & 8) != 0, (variant & 4) != 0
     lar_centre, tr = (variant & 2) != 0, (variant & 1) != 0
@@ -135,38 +118,28 @@ def ne_star(
     variant: str = "0001",
     threads: int = 1,
 ) -> Array:
-    """Return NE* = M(q) qdd + C*(q, qd) qd_a + g(q): (n,) or (T, n) [N m or N].
-
-    [DeLuca2009] (16).
-    """
+    """Return M(q) qdd + C*(q, qd) qd_a + g(q) (n,) or (T, n) [N m or N]. [DeLuca2009] (16)."""
     if variant == "0001":
         name = "ne_star" if gravity else "ne_star without gravity"
         try:
-            call = model.bound[name]
+            tau = model.bound[name](q, qd, qd_a, qdd)
         except KeyError:
             packed = workspace(model, gravity)
             call = bind_to(model, name, _ne_star_0001, 4, [(model.n,)], packed)
-        tau = call(q, qd, qd_a, qdd)
+            tau = call(q, qd, qd_a, qdd)
         if tau is not None:
             return tau
-    arguments = {"q": q, "qd": qd, "qd_a": qd_a, "qdd": qdd}
-    constants, packed = (_number(variant),), workspace(model, gravity)
-    return evaluate(_ne_star, model, packed, arguments, [(model.n,)], constants, threads)[0]
-
-
-def _number(variant: str) -> int:
     if variant not in VARIANTS:
         raise ArgumentError(f"variant must be one of {', '.join(VARIANTS)}, got {variant!r}")
-    return int(variant, 2)
+    states = {"q": q, "qd": qd, "qd_a": qd_a, "qdd": qdd}
+    packed, constants = workspace(model, gravity), (int(variant, 2),)
+    return evaluate(_ne_star, model, states, [(model.n,)], packed, constants, threads)[0]
 
 
 def coriolis_matrix_by_columns(
     model: RobotModel, q: ArrayLike, qd: ArrayLike, *, variant: str = "0001"
 ) -> Array:
-    """Return C*(q, qd) (n, n) or (T, n, n) by one call of NE* per column.
-
-    [DeLuca2009] (18)-(19); for comparison with `coriolis_matrix`.
-    """
+    """Return C*(q, qd) (n, n) or (T, n, n) by one NE* per column. [DeLuca2009] (18)-(19)."""
     still, units = np.zeros(model.n), np.eye(model.n)
     columns = [ne_star(model, q, qd, e, still, gravity=False, variant=variant) for e in units]
     return np.stack(columns, axis=-1)
@@ -175,10 +148,7 @@ def coriolis_matrix_by_columns(
 def coriolis_product_by_kawasaki(
     model: RobotModel, q: ArrayLike, qd: ArrayLike, qd_r: ArrayLike
 ) -> Array:
-    """Return C(q, qd) qd_r (n,) or (T, n) [N m or N] with the Christoffel C, by three calls of NE.
-
-    [Kawasaki1996].
-    """
+    """Return C qd_r (n,) or (T, n) [N m or N], Christoffel C, by three NE. [Kawasaki1996]."""
     q, qd, qd_r = checked(model, q=q, qd=qd, qd_r=qd_r)
 
     def c(velocity: Array) -> Array:

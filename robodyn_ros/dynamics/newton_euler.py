@@ -39,10 +39,7 @@ def start_at_base(block):
 
 @inline
 def add_torques(block, bodies, s, tau):
-    """Add the wrenches of the bodies to the torques at tau[s], from the last body to the base.
-
-    Return 0, or NaN if a torque is not finite.
-    """
+    """Add the bodies' wrenches to the torques at tau[s]; return 0, or NaN if one is not finite."""
     bad = 0.0
     for j in range(bodies):
         b, p, k = row_of(block, bodies - U1 - j)
@@ -58,7 +55,7 @@ def add_torques(block, bodies, s, tau):
     return bad
 
 
-@kernel("int64(float64[::1], float64[::1], float64[::1], float64[::1], float64[::1])")
+@kernel("int64(vector, vector, vector, vector, vector)")
 def _newton_euler(block, q, qd, qdd, tau):
     bodies, n = index(block[at.BODIES]), index(block[at.COORDINATES])
     T = samples(n, U(q.size))
@@ -106,7 +103,7 @@ def _newton_euler(block, q, qd, qdd, tau):
     return 0 if bad == 0.0 else 1
 
 
-@kernel("int64(float64[::1], float64[::1], float64[::1])")
+@kernel("int64(vector, vector, vector)")
 def _gravity(block, q, tau):
     """NE at rest: only the gravity field and the first moments of mass are passed on."""
     bodies, n = index(block[at.BODIES]), index(block[at.COORDINATES])
@@ -160,15 +157,13 @@ def inverse_dynamics(
     """
     name = "inverse_dynamics" if gravity else "inverse_dynamics without gravity"
     try:
-        call = model.bound[name]
+        tau = model.bound[name](q, qd, qdd)
     except KeyError:
         packed = workspace(model, gravity)
-        call = bind_to(model, name, _newton_euler, 3, [(model.n,)], packed)
-    tau = call(q, qd, qdd)
+        tau = bind_to(model, name, _newton_euler, 3, [(model.n,)], packed)(q, qd, qdd)
     if tau is None:
-        arguments, shapes = {"q": q, "qd": qd, "qdd": qdd}, [(model.n,)]
-        packed = workspace(model, gravity)
-        tau = evaluate(_newton_euler, model, packed, arguments, shapes, threads=threads)[0]
+        packed, states = workspace(model, gravity), {"q": q, "qd": qd, "qdd": qdd}
+        tau = evaluate(_newton_euler, model, states, [(model.n,)], packed, threads=threads)[0]
     if friction:
         tau += friction_torque(model, qd)
     if external:
@@ -179,21 +174,16 @@ def inverse_dynamics(
 def gravity_torque(model: RobotModel, q: ArrayLike, *, threads: int = 1) -> Array:
     """Return g(q) (n,) or (T, n) [N m or N]: the torque that holds the arm. [DeLuca2009] (11)."""
     try:
-        call = model.bound["gravity_torque"]
+        tau = model.bound["gravity_torque"](q)
     except KeyError:
-        call = bind_to(model, "gravity_torque", _gravity, 1, [(model.n,)])
-    tau = call(q)
+        tau = bind_to(model, "gravity_torque", _gravity, 1, [(model.n,)])(q)
     if tau is None:
-        packed, shapes = workspace(model), [(model.n,)]
-        tau = evaluate(_gravity, model, packed, {"q": q}, shapes, threads=threads)[0]
+        tau = evaluate(_gravity, model, {"q": q}, [(model.n,)], threads=threads)[0]
     return tau
 
 
 def velocity_torque(model: RobotModel, q: ArrayLike, qd: ArrayLike, *, threads: int = 1) -> Array:
-    """Return c(q, qd) (n,) or (T, n) [N m or N]: the Coriolis and centrifugal torque.
-
-    [DeLuca2009] (15).
-    """
+    """Return c(q, qd) (n,) or (T, n) [N m or N], Coriolis and centrifugal. [DeLuca2009] (15)."""
     return inverse_dynamics(model, q, qd, np.zeros(model.n), gravity=False, threads=threads)
 
 
@@ -206,10 +196,7 @@ def mass_matrix_column(model: RobotModel, q: ArrayLike, i: int) -> Array:
 
 
 def momentum(model: RobotModel, q: ArrayLike, qd: ArrayLike) -> Array:
-    """Return the generalized momentum p = M(q) qd (n,) or (T, n) [N m s or N s].
-
-    One sweep of NE, [DeLuca2009] (13).
-    """
+    """Return p = M(q) qd (n,) or (T, n) [N m s or N s], by one sweep of NE. [DeLuca2009] (13)."""
     q, qd = checked(model, q=q, qd=qd)
     return inverse_dynamics(model, q, np.zeros(model.n), qd, gravity=False)
 

@@ -64,14 +64,8 @@ def own_axes(block, b):
 @inline
 def velocity_products(w, wa):
     """Return (w wa^T + wa w^T) / 2 of two angular velocities: xx, xy, xz, yy, yz, zz."""
-    return (
-        w[0] * wa[0],
-        0.5 * (w[0] * wa[1] + w[1] * wa[0]),
-        0.5 * (w[0] * wa[2] + w[2] * wa[0]),
-        w[1] * wa[1],
-        0.5 * (w[1] * wa[2] + w[2] * wa[1]),
-        w[2] * wa[2],
-    )
+    xy, xz = 0.5 * (w[0] * wa[1] + w[1] * wa[0]), 0.5 * (w[0] * wa[2] + w[2] * wa[0])
+    return w[0] * wa[0], xy, xz, w[1] * wa[1], 0.5 * (w[1] * wa[2] + w[2] * wa[1]), w[2] * wa[2]
 
 
 @inline
@@ -79,15 +73,9 @@ def rates_by_place(wd, products):
     """Return A = [wd x] + ([w x][wa x] + [wa x][w x]) / 2."""
     xx, xy, xz, yy, yz, zz = products
     return (
-        -yy - zz,
-        xy - wd[2],
-        xz + wd[1],
-        xy + wd[2],
-        -xx - zz,
-        yz - wd[0],
-        xz - wd[1],
-        yz + wd[0],
-        -xx - yy,
+        (-yy - zz, xy - wd[2], xz + wd[1])
+        + (xy + wd[2], -xx - zz, yz - wd[0])
+        + (xz - wd[1], yz + wd[0], -xx - yy)
     )
 
 
@@ -174,14 +162,12 @@ def _sweep(block, q, qd, qd_a, qdd, Y):
     return 0 if bad == 0.0 else 1
 
 
-@kernel("int64(float64[::1], float64[::1], float64[::1], float64[::1], float64[::1])")
+@kernel("int64(vector, vector, vector, vector, vector)")
 def _regressor(block, q, qd, qdd, Y):
     return _sweep(block, q, qd, qd, qdd, Y)
 
 
-@kernel(
-    "int64(float64[::1], float64[::1], float64[::1], float64[::1], float64[::1], float64[::1])"
-)
+@kernel("int64(vector, vector, vector, vector, vector, vector)")
 def _slotine_li(block, q, qd, qd_a, qdd, Y):
     return _sweep(block, q, qd, qd_a, qdd, Y)
 
@@ -195,20 +181,17 @@ def regressor(
     gravity: bool = True,
     threads: int = 1,
 ) -> Array:
-    """Return Y(q, qd, qdd) (n, 10 N), or (T, n, 10 N).
-
-    Y @ model.inertial_parameters() is the torque [N m or N] without rotors and friction.
-    """
+    """Return Y (n, 10 N) or (T, n, 10 N): Y @ inertial_parameters() [N m or N], no rotors."""
     name = "regressor" if gravity else "regressor without gravity"
     shapes = [(model.n, 10 * len(model.link_names))]
     try:
-        call = model.bound[name]
+        Y = model.bound[name](q, qd, qdd)
     except KeyError:
-        call = bind_to(model, name, _regressor, 3, shapes, regressor_workspace(model, gravity))
-    Y = call(q, qd, qdd)
+        packed = regressor_workspace(model, gravity)
+        Y = bind_to(model, name, _regressor, 3, shapes, packed)(q, qd, qdd)
     if Y is None:
-        arguments, packed = {"q": q, "qd": qd, "qdd": qdd}, regressor_workspace(model, gravity)
-        Y = evaluate(_regressor, model, packed, arguments, shapes, threads=threads)[0]
+        packed, states = regressor_workspace(model, gravity), {"q": q, "qd": qd, "qdd": qdd}
+        Y = evaluate(_regressor, model, states, shapes, packed, threads=threads)[0]
     return Y
 
 
@@ -228,14 +211,14 @@ def slotine_li_regressor(
     """
     name, shapes = "slotine_li_regressor", [(model.n, 10 * len(model.link_names))]
     try:
-        call = model.bound[name]
+        Y = model.bound[name](q, qd, qd_r, qdd_r)
     except KeyError:
         call = bind_to(model, name, _slotine_li, 4, shapes, regressor_workspace(model))
-    Y = call(q, qd, qd_r, qdd_r)
+        Y = call(q, qd, qd_r, qdd_r)
     if Y is None:
-        arguments = {"q": q, "qd": qd, "qd_r": qd_r, "qdd_r": qdd_r}
+        states = {"q": q, "qd": qd, "qd_r": qd_r, "qdd_r": qdd_r}
         packed = regressor_workspace(model)
-        Y = evaluate(_slotine_li, model, packed, arguments, shapes, threads=threads)[0]
+        Y = evaluate(_slotine_li, model, states, shapes, packed, threads=threads)[0]
     return Y
 
 

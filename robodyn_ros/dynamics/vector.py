@@ -162,15 +162,9 @@ def congruence(R, S):
 def turn_z(E, s, c):
     """Return E Rz(angle), from the angle's sine and cosine."""
     return (
-        c * E[0] + s * E[1],
-        c * E[1] - s * E[0],
-        E[2],
-        c * E[3] + s * E[4],
-        c * E[4] - s * E[3],
-        E[5],
-        c * E[6] + s * E[7],
-        c * E[7] - s * E[6],
-        E[8],
+        (c * E[0] + s * E[1], c * E[1] - s * E[0], E[2])
+        + (c * E[3] + s * E[4], c * E[4] - s * E[3], E[5])
+        + (c * E[6] + s * E[7], c * E[7] - s * E[6], E[8])
     )
 
 
@@ -179,13 +173,7 @@ def rate_matrix(wd, w, wa):
     """Return [wd x] + [w x][wa x], which maps a point's place to its acceleration."""
     d = dot(w, wa)
     return (
-        wa[0] * w[0] - d,
-        wa[0] * w[1] - wd[2],
-        wa[0] * w[2] + wd[1],
-        wa[1] * w[0] + wd[2],
-        wa[1] * w[1] - d,
-        wa[1] * w[2] - wd[0],
-        wa[2] * w[0] - wd[1],
-        wa[2] * w[1] + wd[0],
-        wa[2] * w[2] - d,
+        (wa[0] * w[0] - d, wa[0] * w[1] - wd[2], wa[0] * w[2] + wd[1])
+        + (wa[1] * w[0] + wd[2], wa[1] * w[1] - d, wa[1] * w[2] - wd[0])
+        + (wa[2] * w[0] - wd[1], wa[2] * w[1] + wd[0], wa[2] * w[2] - d)
     )

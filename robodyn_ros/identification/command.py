@@ -100,10 +100,7 @@ def gains_by_payload(
     columns: str | None = None,
     topic: str = "/joint_states",
 ) -> DriveGains:
-    """Return drive gains from logs of motor currents without and with a known payload.
-
-    payload: as for `parse_payload`. An error names the joints whose gains stay uncertain.
-    """
+    """Return drive gains from logs of currents without and with a known payload."""
     held = parse_payload(payload)
     bare, carrying = (
         [read_log(path, model, columns, None, topic) for path in paths] for paths in (logs, loaded)
@@ -120,10 +117,7 @@ def gains_by_payload(
 
 
 def parse_payload(text: str) -> Payload:
-    """Return a payload from 'link:2.5' [kg] or 'link:2.5:0,0,0.1'.
-
-    The last three are its centre of mass [m] in the link's frame, 0 by default.
-    """
+    """Return a payload from 'link:2.5' [kg] or 'link:2.5:0,0,0.1', with its centre [m]."""
     link, *numbers = text.split(":")
     try:
         mass, *com = [float(x) for part in numbers for x in part.split(",")]
@@ -137,7 +131,6 @@ def parse_payload(text: str) -> Payload:
 
 
 def _folder(out: str | Path) -> Path:
-    """Return the folder for the results, created if needed."""
     folder = Path(out)
     try:
         folder.mkdir(parents=True, exist_ok=True)

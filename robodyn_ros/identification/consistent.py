@@ -63,10 +63,7 @@ def solve_consistent(model: RobotModel, design: Design, sigma: Array, prior: flo
 
 
 def consistent_body(A: Array, b: Array) -> Array:
-    """Return the parameters (10,) of a physically consistent body that minimize |A p - b|.
-
-    The body may be nearly massless.
-    """
+    """Return parameters (10,) of a consistent, maybe massless body that minimize |A p - b|."""
     ball = pseudo_root(np.array([1.0, 0.0, 0.0, 0.0, 0.004, 0.0, 0.0, 0.004, 0.0, 0.004]))
     T = parameters_from_z(ball)
     G = gram(np.column_stack([A @ T, b]))
@@ -80,10 +77,7 @@ def consistent_body(A: Array, b: Array) -> Array:
 
 
 def pseudo_root(parameters: Array) -> Array:
-    """Return S (4, 4) with S S^T = P of a nominal body (10,).
-
-    An inconsistent or flat body is first given the least thickness that makes S invertible.
-    """
+    """Return S (4, 4), S S^T = P of a nominal body (10,); a flat one is given some thickness."""
     P = pseudo_inertia(parameters)
     m, mc = max(float(P[3, 3]), 1e-6), P[3, :3]
     c = mc / m
@@ -160,7 +154,6 @@ def _cvxpy() -> Any:
 
 
 def _minimize(cp: Any, error: Any, constraints: list[Any]) -> None:
-    """Set the variables to the values that minimize |error| under the constraints."""
     problem = cp.Problem(cp.Minimize(cp.sum_squares(error)), constraints)
     problem.solve(solver=cp.CLARABEL)
     if problem.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):

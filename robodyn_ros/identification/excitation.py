@@ -221,7 +221,6 @@ def _series(centre: Array, a: Array, b: Array, period: float, t: Array) -> Motio
 
 
 def _limits(model: RobotModel, name: str, value: npt.ArrayLike) -> Array:
-    """Return positive limits (n,); 1e12 stands for no limit."""
     given = np.asarray(value, dtype=np.float64)
     found = per_joint(model, name, np.where(np.isposinf(given), 1e12, given))
     if not (found > 0.0).all():
@@ -233,11 +232,7 @@ def _limits(model: RobotModel, name: str, value: npt.ArrayLike) -> Array:
 def write_motion(
     motion: Excitation, joint_names: Sequence[str], path: str | PathLike[str], rate: float = 100.0
 ) -> None:
-    """Write the motion, sampled at `rate` [Hz], for a controller or a spreadsheet.
-
-    A path that ends in .csv gets a table, one that ends in .yaml or .yml a
-    trajectory_msgs/JointTrajectory.
-    """
+    """Write the motion at `rate` [Hz]: .csv a table, .yaml or .yml a JointTrajectory."""
     if not 0.0 < rate < np.inf:
         raise ArgumentError(f"rate must be positive and finite [Hz], got {rate!r}")
     target = Path(path)

@@ -114,7 +114,6 @@ def _parse(original: str | PathLike[str]) -> ET.Element:
 
 
 def _replace(owner: ET.Element, tag: str, new: ET.Element | None) -> None:
-    """Replace all children with this tag by the new one."""
     for old in owner.findall(tag):
         owner.remove(old)
     if new is not None:

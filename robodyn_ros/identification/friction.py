@@ -42,7 +42,7 @@ PRESLIDING = (0.0, 5e-5, 1e-4, 2e-4, 4e-4)  # [rad or m]
 FADING = (1.5, 3.0, 6.0, 12.0, 24.0)  # [s/rad or s/m]
 
 
-@kernel("void(float64, float64[:, ::1], float64[::1], float64[::1], float64[:, ::1])")
+@kernel("void(float64, matrix, vector, vector, matrix)")
 def _integrate_dahl(dt, qd, width, presliding, s):
     for j in range(qd.shape[1]):
         s[0, j] = 0.0
@@ -56,10 +56,7 @@ def _integrate_dahl(dt, qd, width, presliding, s):
 
 
 def smooth_sign(dt: float, qd: Array, width: Array, presliding: Array) -> Array:
-    """Return s (T, n) for velocities qd (T, n) [rad/s or m/s], sampled every dt [s].
-
-    width (n,) [rad/s or m/s], presliding (n,) [rad or m].
-    """
+    """Return s (T, n) for velocities (T, n) every dt [s], width [1/s] and presliding (n,)."""
     s = np.tanh(qd / width)
     bends = np.flatnonzero(presliding > 0.0)
     if bends.size:
@@ -86,10 +83,7 @@ class FrictionShape:
         return cls(np.full(n, 0.01), np.zeros(n), np.full(n, 3.0), loaded)
 
     def columns(self, dt: float, qd: Array, load: Array, terms: Sequence[str]) -> Array:
-        """Return the torque (T, n, terms) of a unit of each term.
-
-        qd (T, n): velocities, sampled every dt [s]; load (T, n): gravity torque [N m or N].
-        """
+        """Return the torque (T, n, terms) of a unit of each term, under gravity torque load."""
         s = smooth_sign(dt, qd, self.width, self.presliding)
         units = {
             "viscous": lambda: qd,
@@ -123,10 +117,7 @@ class JointFriction:
     shape: FrictionShape
 
     def torque(self, dt: float, qd: Array, g: Array) -> Array:
-        """Return the friction torque (T, n) [N m or N] at velocities qd (T, n) every dt [s].
-
-        g (T, n) [N m or N]: gravity torque.
-        """
+        """Return the friction torque (T, n) [N m or N] at qd (T, n), under gravity torque g."""
         return self.weighted(self.shape.columns(dt, qd, g, TERMS))
 
     def weighted(self, columns: Array) -> Array:
@@ -186,7 +177,6 @@ def search_shape(
 
 
 def _candidates(shape: FrictionShape, **values: Sequence[float]) -> list[FrictionShape]:
-    """Return the shape with each combination of these values."""
     shapes = [shape]
     for name, choices in values.items():
         shapes = [replace(s, **{name: np.array([v])}) for s in shapes for v in choices]

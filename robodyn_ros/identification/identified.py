@@ -105,10 +105,7 @@ class Identified:
         return np.max([fit.largest for fit in self.fits], axis=0)
 
     def friction_torque(self, t: Array, q: Array, qd: Array) -> Array:
-        """Return friction and offset (T, n) [N m or N] over an evenly sampled log.
-
-        It is causal: a detector can compute the same online.
-        """
+        """Return friction and offset (T, n) [N m or N] over an even log; causal, as online."""
         dt = float(np.median(np.diff(t)))
         g = gravity_torque(self.model, q)
         return self.friction.torque(dt, np.ascontiguousarray(qd, dtype=np.float64), g)
@@ -132,10 +129,7 @@ class Identified:
 
     @property
     def straight(self) -> RobotModel:
-        """Model as a URDF can hold it: friction is the straight line nearest to the curve.
-
-        The line is fitted over the speeds in the logs.
-        """
+        """Model as a URDF can hold it: friction fitted by a line over the speeds in the logs."""
         if not self.design.terms:
             return self.model
         fastest = np.max([np.abs(fit.qd).max(axis=0) for fit in self.fits], axis=0)

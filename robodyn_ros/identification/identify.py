@@ -104,7 +104,6 @@ def _fit(
 def _predict(
     log: LogEquations, design: Design, x: Array, law: JointFriction, held_out: bool
 ) -> Fit:
-    """Return the torque that the identified parameters predict, beside the measured one."""
     samples, kept = log.samples, log.samples.kept
     measured = samples.tau[kept]
     known_rotors = measured - log.tau

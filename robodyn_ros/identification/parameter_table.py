@@ -44,10 +44,7 @@ class Parameter(NamedTuple):
 
 
 def parameter_table(found: Identified) -> list[Parameter]:
-    """Return standard parameters, rotor inertias and friction terms.
-
-    Load-dependent friction of joints without a load is left out.
-    """
+    """Return standard parameters, rotors and friction terms; no load terms without a load."""
     result = found.consistent
     from_data = 1.0 - (result.deviation / result.prior_deviation) ** 2
     numbers = zip(result.x.tolist(), result.deviation.tolist(), from_data.tolist(), strict=True)
@@ -68,7 +65,6 @@ def _prismatic(model: RobotModel) -> list[bool]:
 
 
 def _heads(found: Identified) -> Iterator[tuple[str, str, float]]:
-    """Yield name, unit and nominal value of each unknown."""
     model, design = found.nominal, found.design
     nominal = iter(model.inertial_parameters().tolist())
     for link in model.link_names:

@@ -131,7 +131,6 @@ def _absolute_errors(found: Identified) -> str:
 
 
 def _log(fit: Fit) -> tuple[str, Cell]:
-    """Return a log's name and use."""
     return fit.name, Cell("held out", "held-out") if fit.held_out else Cell("used")
 
 
@@ -173,7 +172,6 @@ def _unexcited(found: Identified) -> str:
 
 
 def _parameters(found: Identified) -> str:
-    """Return a table for each link and each joint."""
     owners: dict[str, list[Parameter]] = {}
     for p in found.parameters:
         owners.setdefault(p.name.partition(" of ")[2], []).append(p)

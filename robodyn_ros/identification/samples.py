@@ -51,9 +51,7 @@ class Samples:
 
     @property
     def independence(self) -> float:
-        """Independent ones among the kept samples, as a share: a filtered signal of bandwidth f
-        carries 2 f numbers a second, however often it is looked at.
-        """
+        """Share of independent samples: a signal of bandwidth f carries 2 f numbers a second."""
         return min(1.0, 2.0 * self.cutoff * (self.kept.step or 1) / self.rate)
 
     def filtered(self, x: Array) -> Array:
@@ -74,9 +72,7 @@ class Samples:
 def prepare(
     model: RobotModel, log: Log, cutoff: float | None = None, method: str = "differences"
 ) -> Samples:
-    """A log of this robot, filtered at cutoff [Hz]: by default a tenth of the log's rate, 20 Hz
-    at most.
-    """
+    """Return a log filtered at cutoff [Hz]: by default a tenth of its rate, 20 Hz at most."""
     if log.n != model.n:
         raise ArgumentError(
             f"log '{log.name}' has {log.n} joints, robot '{model.name}' has {model.n}"

@@ -20,10 +20,7 @@ ZERO_INERTIA = 1e-14  # relative to the largest inertia; smaller is a rounded ze
 def check_model(
     model: RobotModel, *, strict: bool = False, error: type[ModelError] = ModelError
 ) -> None:
-    """Reject a model without meaningful dynamics; warn about an inconsistent inertia.
-
-    With `strict`, an inconsistent inertia is rejected too.
-    """
+    """Reject a model without meaningful dynamics; warn about (`strict`: reject) a bad inertia."""
     base = next((link for link, frame in model.frames.items() if frame.body < 0), "base")
     bodies = [(link, model.body(i)) for i, link in enumerate(model.link_names)]
     for link, body in [*bodies, (base, model.base_body)]:
@@ -63,7 +60,6 @@ def _check_body(body: RigidBody, what: str, error: type[ModelError]) -> str:
 
 
 def _check_coordinate(model: RobotModel, k: int, error: type[ModelError]) -> None:
-    """Reject wrong friction, rotor inertia or limits of one coordinate."""
     joint = model.joint_names[k]
     for name in ("rotor_inertia", "viscous", "coulomb", "stiction", "stribeck"):
         value = getattr(model, name)[k]

@@ -85,7 +85,6 @@ def _whole_lines(count: int) -> int:
 
 
 def _aligned_zeros(count: int) -> Array:
-    """Return zeros that begin at a cache line."""
     room = np.zeros(count + LINE)
     start = -(room.ctypes.data // 8) % LINE
     return room[start : start + count]
@@ -145,10 +144,7 @@ def pack(model: RobotModel) -> Array:
 
 
 def pack_frame(model: RobotModel, link: str) -> Array:
-    """Return a link's frame (13,): its body's row, rotation (9) and place (3) on that body.
-
-    The array is packed once per model and link, and read-only.
-    """
+    """Return a link's frame (13,), made once: its body's row, rotation (9) and place (3) on it."""
     key = f"frame of {link}"
     if key not in model.bound:
         frame = model.frame(link)

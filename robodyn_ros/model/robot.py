@@ -174,10 +174,7 @@ class RobotModel(ReadOnlyArrays):
         return np.concatenate([body.inertial_parameters() for body in bodies])
 
     def replace(self, *, payload: Payload | None = None, **changes: Any) -> RobotModel:
-        """Return a copy with some fields changed, or with a payload added to a link.
-
-        A value may be one number for all joints.
-        """
+        """Return a copy with fields (one number, or one per joint) changed, or with a payload."""
         from .checks import check_model  # here, because the checks read models
 
         known = [item.name for item in dataclasses.fields(self) if item.init]
@@ -208,7 +205,6 @@ class RobotModel(ReadOnlyArrays):
         return changed
 
     def _with_payload(self, payload: Payload, changes: Mapping[str, Any]) -> dict[str, Array]:
-        """Return the masses, centres of mass and inertias with the payload added."""
         if not isinstance(payload, Payload):
             raise ArgumentError(f"payload must be a Payload, got {payload!r}")
         frame = self.frame(payload.link)

@@ -35,10 +35,7 @@ def load_robot(
     lock: dict[str, float] | list[str] | None = None,
     strict: bool = False,
 ) -> RobotModel:
-    """Return a built-in arm by its name, or the robot of a URDF, given as a path or as text.
-
-    root, tip, lock and strict are those of `load_urdf`.
-    """
+    """Return a built-in arm by name, or the robot of a URDF (path or text) as `load_urdf` does."""
     description = robot
     if robot in BUILT_IN and not Path(robot).exists():
         model: RobotModel = globals()[robot]()
@@ -200,10 +197,7 @@ def stanford() -> RobotModel:
 
 @cache
 def planar_2r(length_1: float = 1.0, length_2: float = 1.0) -> RobotModel:
-    """Return two thin rods of 10 and 5 kg in a vertical plane: [DeLucaSlides].
-
-    Angles count from the horizontal. The slides do not give the lengths [m].
-    """
+    """Return two thin rods, 10 and 5 kg, in a vertical plane, lengths [m]: [DeLucaSlides]."""
 
     def rod(mass: float, length: float) -> DHRow:
         across = mass * length**2 / 12.0

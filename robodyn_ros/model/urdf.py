@@ -143,7 +143,6 @@ def _joined(frame: Frame, rotation: Array, place: Array) -> tuple[Array, Array]:
 
 
 def _rows(plan: Plan, bodies: _Bodies, rotors: Mapping[str, float]) -> list[JointRow]:
-    """Return the moving joints with their bodies, for `assemble`."""
     continuous = _continuous(plan)
     rows = []
     for row, (name, coupling) in enumerate(plan.moving.items()):
@@ -210,7 +209,6 @@ def _continuous(plan: Plan) -> dict[str, bool]:
 
 
 def _friction(joint: Joint) -> tuple[float, float]:
-    """Return viscous and Coulomb friction of a joint."""
     for name, value in (("damping", joint.damping), ("friction", joint.friction)):
         if value < 0.0:
             raise UrdfError(

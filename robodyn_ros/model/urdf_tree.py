@@ -131,7 +131,6 @@ class Tree:
                 raise self._loop(link)
 
     def _loop(self, link: str) -> UrdfError:
-        """Return the error about the loop above a link."""
         seen: set[str] = set()
         while link not in seen:
             seen.add(link)

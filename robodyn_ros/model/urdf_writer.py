@@ -118,7 +118,6 @@ def _reach(model: RobotModel, i: int) -> list[Array]:
 
 
 def _add_shapes(link: ET.Element, ends: list[Array], radius: float, colour: str) -> None:
-    """Add a sphere at the joint and a cylinder to each end, visual and collision."""
     for use in ("visual", "collision"):
         shape = ET.SubElement(link, use)
         ET.SubElement(ET.SubElement(shape, "geometry"), "sphere", radius=_number(radius))

@@ -178,8 +178,6 @@ def _reject_doctype(name: str, *_: object) -> None:
 
 
 class _Reader:
-    """Collector of the kept elements during parsing."""
-
     def __init__(self) -> None:
         self.document = Document()
         self.elements = 0

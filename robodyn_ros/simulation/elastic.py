@@ -129,10 +129,7 @@ class ElasticJointPlant(RigidPlant):
         return math.ceil(dt * self._highest_rate / MAX_PHASE) if self._automatic else self.substeps
 
     def _compute_highest_rate(self) -> float:
-        """Return the highest rate [1/s] of oscillation or decay over several postures.
-
-        A spring with the torque K (theta - q) moves the inertia 1 / (M^-1 + Ia^-1).
-        """
+        """Return the highest rate [1/s] of the springs, on the inertia 1 / (M^-1 + Ia^-1)."""
         model, n = self.model, self.model.n
         low, high = np.maximum(model.q_min, -np.pi), np.minimum(model.q_max, np.pi)
         random = np.random.default_rng(0)

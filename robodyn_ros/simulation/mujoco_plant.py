@@ -228,7 +228,6 @@ class MujocoPlant(Plant):
         return total
 
     def _compile(self) -> None:
-        """Compile MuJoCo's model of the robot, its payloads and the obstacles."""
         mj, model = self._mj, self.bare
         try:
             spec = mj.MjSpec.from_string(self._urdf)
@@ -350,7 +349,6 @@ class MujocoPlant(Plant):
             )
 
     def _set_inertia(self, body: Any, mass: float, com: npt.ArrayLike, inertia: Array) -> None:
-        """Set mass [kg], centre of mass [m] and inertia about it [kg m^2] of MuJoCo's body."""
         moments, axes = np.linalg.eigh(inertia)
         axes[:, 0] *= np.sign(np.linalg.det(axes))
         body.explicitinertial = True
@@ -395,7 +393,6 @@ def _brake(joint: str) -> str:
 
 
 def _addresses(joints: Sequence[Any]) -> tuple[list[int], list[int]]:
-    """Return the addresses of the joints' positions and velocities."""
     return [int(j.qposadr[0]) for j in joints], [int(j.dofadr[0]) for j in joints]
 
 

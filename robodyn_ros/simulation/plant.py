@@ -101,10 +101,7 @@ class Plant(ABC):
         ramp: float = RAMP,
         axes: str = "base",
     ) -> Push:
-        """Push a point [m] of a link with a force [N], now or from time `start` [s]; return it.
-
-        axes: of force and torque: 'base', or 'link' for the link's present axes.
-        """
+        """Push a point [m] of a link, in axes 'base' or 'link', from `start` [s]; return it."""
         begin = self.state.t if start is None else start
         if axes not in ("base", "link"):
             raise ArgumentError(f"axes must be base or link, got {axes!r}")

@@ -89,11 +89,9 @@ class RigidPlant(Plant):
         self._drives = np.hstack([friction, stops, motors, springs]).ravel()
 
     def _spring_rows(self) -> Array:
-        """Return stiffness, damping and rotor inertia of each elastic joint (n, 3)."""
         return np.zeros((self.model.n, 3))
 
     def _links(self) -> RobotModel:
-        """Return the model whose forward dynamics is integrated."""
         return self.model
 
     def _drive_positions(self) -> Array:
@@ -104,10 +102,7 @@ class RigidPlant(Plant):
         return self.substeps
 
     def _stop_rows(self) -> Array:
-        """Return limits, stiffness and damping of each stop (n, 4), scaled to the inertia.
-
-        A locked joint has both limits where it is locked.
-        """
+        """Return limits, stiffness, damping of each stop (n, 4); locked: both limits equal."""
         model = self.model
         inertia = np.diag(mass_matrix(model, self.state.q))
         rows = np.zeros((model.n, 4))
@@ -134,7 +129,6 @@ class RigidPlant(Plant):
         return float(frame[0]), frame[1:10].reshape(3, 3) @ point + frame[10:13]
 
     def _push_rows(self, dt: float) -> Array:
-        """Return the pushes at the middle of the coming step."""
         rows = []
         for push in self.pushes:
             strength = push.strength(self.state.t + 0.5 * dt)

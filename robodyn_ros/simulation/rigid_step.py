@@ -41,7 +41,6 @@ def _point(block, b, on_body):
 
 @inline
 def _velocity(block, b, place, qd):
-    """Return the velocity of a point that moves with the body in row b."""
     v = ZERO
     while b != at.HEADER:
         rate = block[b + at.RATIO] * qd[index(block[b + at.COORDINATE])]
@@ -69,10 +68,7 @@ def _add_wrench(block, b, place, force, torque, ext):
 
 @inline
 def _contact(obstacles, j, centre, radius, v):
-    """Return the force of obstacle j on a ball of the robot.
-
-    The damping grows with the depth, so that the force starts at zero and never pulls.
-    """
+    """Return the force of obstacle j on a ball; damping grows with depth, so it never pulls."""
     where = load3(obstacles, j + U1)
     if obstacles[j] == 0.0:
         normal = load3(obstacles, j + U(4))
@@ -93,7 +89,6 @@ def _contact(obstacles, j, centre, radius, v):
 
 @inline
 def _external(block, loads, probes, obstacles, q, qd, ext):
-    """Set ext to the joint torque of all loads and contacts."""
     for k in range(index(block[at.COORDINATES])):
         ext[k] = 0.0
     if loads.size > 0 or (obstacles.size > 0 and probes.size > 0):
@@ -192,8 +187,8 @@ def _advance(
 
 
 SIGNATURE = (
-    "int64(float64[::1], float64[::1], float64, float64[::1], float64[::1], float64[::1],"
-    " boolean, int64, int64, float64, float64[::1], float64[::1], float64[::1])"
+    "int64(vector, vector, float64, vector, vector, vector, boolean, int64, int64, float64,"
+    " vector, vector, vector)"
 )
 
 

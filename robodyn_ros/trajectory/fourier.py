@@ -16,10 +16,7 @@ from ..errors import ArgumentError
 from .trajectory import Array, Trajectory, names_of, positive, postures
 
 
-@kernel(
-    "void(float64, float64[::1], float64[:, ::1], float64[:, ::1], float64[::1], "
-    "float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[:, ::1])"
-)
+@kernel("void(float64, vector, matrix, matrix, vector, matrix, matrix, matrix, matrix)")
 def _series(w, centre, a, b, times, q, qd, qdd, qddd):
     n, harmonics = a.shape
     for i in range(times.size):
@@ -39,10 +36,7 @@ def _series(w, centre, a, b, times, q, qd, qdd, qddd):
 
 
 class Fourier(Trajectory):
-    """Sum of H harmonics per joint.
-
-    centre (n,), amplitudes a and b (n, H) [rad or m], base_frequency [Hz], duration [s].
-    """
+    """Harmonics: centre (n,), a and b (n, H) [rad or m], base_frequency [Hz], duration [s]."""
 
     def __init__(
         self,
@@ -94,5 +88,4 @@ def _without(amplitudes: Array, weights: Array) -> Array:
 
 
 def _amplitudes(name: str, value: npt.ArrayLike, names: tuple[str, ...]) -> Array:
-    """Return amplitudes (n, H) as a contiguous array."""
     return np.ascontiguousarray(postures(name, np.transpose(value), names, 2).T)

@@ -47,10 +47,7 @@ class Profile:
     jerk: float  # largest |r'''|, infinite if the acceleration jumps
 
     def minimum_times(self, distance: Array, limits: MotionLimits) -> Array:
-        """Return the shortest times (n,) [s] for these distances: table 8.1, (8.22).
-
-        A finite limit on a derivative that jumps is rejected.
-        """
+        """Return the shortest times (n,) [s], table 8.1, (8.22); reject limits on jumps."""
         times = np.zeros(distance.shape)
         peaks = (self.velocity, self.acceleration, self.jerk)
         bounds = (limits.qd_max, limits.qdd_max, limits.qddd_max)

@@ -105,10 +105,7 @@ class Warped:
 
 
 def _orders(trajectory: Trajectory) -> tuple[int, int]:
-    """Return the powers of time, 1 to 3, with which a trajectory leaves its start and its end.
-
-    A flatter end counts as 3: it may be only nearly flat, and the time law copes with it.
-    """
+    """Return the powers of time, 1 to 3, of a start and an end; flatter ends count as 3."""
     derivatives = trajectory.at(np.linspace(0.0, trajectory.duration, SAMPLES))[1:3]
     found = [
         next((k for k, x in enumerate(derivatives, 1) if _nonzero(x, end)), 3) for end in (0, -1)

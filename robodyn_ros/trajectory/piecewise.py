@@ -44,18 +44,12 @@ def _motion_at(breaks, c, t, row, q, qd, qdd, qddd):
         q[row + j], qd[row + j], qdd[row + j], qddd[row + j] = p0, p1, 2.0 * p2, 6.0 * p3
 
 
-@kernel(
-    "void(float64[::1], float64[:, :, ::1], float64, "
-    "float64[::1], float64[::1], float64[::1], float64[::1])"
-)
+@kernel("void(vector, float64[:, :, ::1], float64, vector, vector, vector, vector)")
 def _instant(breaks, c, t, q, qd, qdd, qddd):
     _motion_at(breaks, c, t, 0, q, qd, qdd, qddd)
 
 
-@kernel(
-    "void(float64[::1], float64[:, :, ::1], float64[::1], "
-    "float64[::1], float64[::1], float64[::1], float64[::1])"
-)
+@kernel("void(vector, float64[:, :, ::1], vector, vector, vector, vector, vector)")
 def _instants(breaks, c, times, q, qd, qdd, qddd):
     for i in range(times.size):
         _motion_at(breaks, c, times[i], i * c.shape[1], q, qd, qdd, qddd)
@@ -73,7 +67,7 @@ def _derivative(c, p, j, order, x):
     return value
 
 
-@kernel("void(float64[::1], float64[:, :, ::1], int64, float64[:, ::1])")
+@kernel("void(vector, float64[:, :, ::1], int64, matrix)")
 def _peaks(breaks, c, order, peak):
     """Find the largest magnitude of a derivative in each piece.
 
@@ -151,10 +145,7 @@ class PiecewisePolynomial(Trajectory):
         return motion
 
     def peaks(self, order: int) -> Array:
-        """Return the largest magnitude (P, n) of a derivative within each piece, ends included.
-
-        order: 0 position, 1 velocity, 2 acceleration, 3 jerk. It is exact up to rounding.
-        """
+        """Return the exact peak magnitude (P, n) of a derivative (order 0 to 3) in each piece."""
         if order not in (0, 1, 2, 3):
             raise ArgumentError(f"order must be 0 (position) to 3 (jerk), got {order!r}")
         peak = np.empty((self._breaks.size - 1, self.n))
@@ -164,10 +155,7 @@ class PiecewisePolynomial(Trajectory):
 
 @cache
 def _hermite_matrix(r: int) -> Array:
-    """Return the matrix (2 r, 2 r) from end values to the coefficients of a polynomial.
-
-    The end values are the first r derivatives, position first, at times 0 and 1; r up to 3.
-    """
+    """Return the matrix (2 r, 2 r) from r <= 3 derivatives at 0 and 1 to coefficients."""
     rows = [
         [perm(k, order) * x ** max(k - order, 0) for k in range(2 * r)]
         for x in (0.0, 1.0)
@@ -177,10 +165,7 @@ def _hermite_matrix(r: int) -> Array:
 
 
 def hermite(breaks: Array, values: Array) -> Array:
-    """Return the coefficients (P, n, 2 r) of pieces with these values at the breaks (P + 1,) [s].
-
-    values (P + 1, r, n): position and derivatives; r = 1 to 3 gives lines, cubics, quintics.
-    """
+    """Return coefficients (P, n, 2 r) from r <= 3 derivatives (P + 1, r, n) at breaks [s]."""
     r = values.shape[1]
     h = np.diff(breaks)[:, None] ** np.arange(2 * r)  # (P, 2 r): powers of each piece's length
     scale = h[:, :r, None]

@@ -104,11 +104,7 @@ def _bindings(
 def _mean_rates(
     model: RobotModel, trajectory: Trajectory, t: Array, tau: Array
 ) -> tuple[Array, Array]:
-    """Return instants between the samples and the mean torque rates there.
-
-    The arm rests before and after. A mean rate exceeds the largest rate of the samples only where
-    the torque jumps.
-    """
+    """Return instants between samples and mean torque rates there, large where torque jumps."""
     dt = t[1] - t[0]
     rest = trajectory.at(np.array([-dt, trajectory.duration + dt]))
     before, after = force_rate(model, *rest)[0][:, None]
@@ -120,7 +116,6 @@ def _mean_rates(
 def _largest(
     model: RobotModel, limit: str, t: Array, values: Array, bounds: Array
 ) -> list[Binding]:
-    """Return one binding per joint that has such a limit."""
     at = np.abs(values).argmax(axis=0)
     prismatic = {int(k) for k in model.coordinate[model.prismatic]}
     return [
@@ -230,7 +225,6 @@ def _steady_run(
 
 
 def _check_weight(model: RobotModel, dynamics: PathDynamics, limits: Limits) -> None:
-    """Reject a path on which the arm cannot hold its own weight."""
     shares = np.abs(dynamics.g) / limits.tau_max
     if shares.max() < TARGET_SHARE:
         return

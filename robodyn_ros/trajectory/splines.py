@@ -76,7 +76,6 @@ def spline(
 
 
 def _for_all(name: str, value: npt.ArrayLike, names: tuple[str, ...]) -> Array:
-    """Return one number or one per joint as (n,)."""
     return postures(name, value if np.ndim(value) else np.full(len(names), value), names, 1)
 
 
@@ -104,7 +103,6 @@ def _checked(path: PiecewisePolynomial, limits: MotionLimits) -> PiecewisePolyno
 
 
 def _check_between(path: PiecewisePolynomial, model: RobotModel, q: Array) -> None:
-    """Reject a path that overshoots the joint limits between points within them."""
     low = np.maximum(np.minimum(model.q_min, q[0]), -UNLIMITED)
     high = np.minimum(np.maximum(model.q_max, q[0]), UNLIMITED)
     centred = path.coefficients.copy()  # about the middle of the range
@@ -129,11 +127,7 @@ def _through(q: Array, t: Array, ends: Array) -> PiecewisePolynomial:
 
 
 def _with_free_times(q: Array, ends: Array, limits: MotionLimits) -> PiecewisePolynomial:
-    """Return the spline with piece durations from a local search for the shortest total.
-
-    The search starts from each piece's own shortest time. Each candidate is scaled until it
-    reaches a limit.
-    """
+    """Return the spline with durations from a local search for the shortest total."""
     best = _scaled_to_limits(q, _initial_durations(q, ends, limits), ends, limits)
     step, tries = FIRST_STEP, MAX_TRIES
     while step > LAST_STEP and tries > 0:
@@ -150,10 +144,7 @@ def _with_free_times(q: Array, ends: Array, limits: MotionLimits) -> PiecewisePo
 
 
 def _directions(path: PiecewisePolynomial, limits: MotionLimits) -> Array:
-    """Return changes (k, m - 1) of the pieces' log durations to try.
-
-    The first takes time from pieces far from the limits, the others change one piece each.
-    """
+    """Return changes (k, m - 1) of the log durations: away from slack, then one piece each."""
     balance = np.log(_use(path, limits))
     each = np.eye(balance.size)
     return np.vstack([balance / np.abs(balance).max(initial=1e-12), each, -each])
@@ -191,10 +182,7 @@ def _use(path: PiecewisePolynomial, limits: MotionLimits) -> Array:
 def _scaled_to_limits(
     q: Array, h: Array, ends: Array, limits: MotionLimits
 ) -> PiecewisePolynomial:
-    """Return the spline with durations in proportion to h, scaled so that a limit is reached.
-
-    From rest to rest one scaling is enough. Velocities at the ends do not scale: it is repeated.
-    """
+    """Return the spline with durations ~ h scaled to a limit; end velocities need repeats."""
     for _ in range(MAX_ITERATIONS):
         path = _through(q, np.append(0.0, np.cumsum(h)), ends)
         use = float(_use(path, limits).max())

@@ -62,10 +62,7 @@ def limits_of(
     tau_rate_max: npt.ArrayLike | None,
     qd_max: npt.ArrayLike | None,
 ) -> Limits:
-    """Return limits from one number or one per joint; torque and velocity default to the model's.
-
-    Limits that are not positive are rejected.
-    """
+    """Return positive limits, one or one per joint; torque and velocity default to the model's."""
     given = {
         "tau_max": model.tau_max if tau_max is None else tau_max,
         "tau_rate_max": tau_rate_max,
@@ -78,10 +75,7 @@ def limits_of(
 
 
 class PathDynamics:
-    """m, c, g of a path and their derivatives at points u (U,), (U, n) each.
-
-    u runs from 0 to `duration` along the path.
-    """
+    """m, c, g of a path and their derivatives at points u (U,), 0 to `duration`; (U, n) each."""
 
     def __init__(self, model: RobotModel, path: Path, u: Array, duration: float = 1.0) -> None:
         self.u = u
@@ -275,7 +269,6 @@ def _basis(knots: Array, u: Array, order: int = 0) -> Array:
 
 
 def _rows(factor: Array, basis: Array) -> Array:
-    """Return (U, n, coefficients) from (U, n) and (U, coefficients)."""
     return factor[:, :, None] * basis[:, None, :]
 
 

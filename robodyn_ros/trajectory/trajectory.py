@@ -127,10 +127,7 @@ def check_positive(name: str, values: Array, joint_names: Sequence[str]) -> None
 
 
 def check_range(name: str, q: Array, model: RobotModel | None, start: Array | None = None) -> None:
-    """Reject postures (n,) or (m, n) [rad or m] outside the model's joint limits.
-
-    An arm that starts outside may return: `start` widens the limits.
-    """
+    """Reject postures [rad or m] outside the joint limits, widened by `start`."""
     if model is None:
         return
     low = model.q_min if start is None else np.minimum(model.q_min, start)

@@ -66,7 +66,6 @@ def from_points(
 
 
 def _distinct(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the joint names; reject repeated ones."""
     repeated = sorted({name for name in names if list(names).count(name) > 1})
     if repeated:
         raise ArgumentError(f"joint names must differ; more than once: {', '.join(repeated)}")
@@ -74,7 +73,6 @@ def _distinct(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def _order(given: tuple[str, ...], wanted: tuple[str, ...]) -> list[int]:
-    """Return the position of each wanted joint among the given ones."""
     missing = [name for name in wanted if name not in given]
     unknown = [name for name in given if name not in wanted]
     if missing or unknown:
@@ -109,7 +107,6 @@ def _knot(k: int, point: Any, given: tuple[str, ...], order: list[int]) -> tuple
 
 
 def _seconds(time: Any) -> float:
-    """Return seconds, also from a duration message."""
     return float(time.sec) + 1e-9 * time.nanosec if hasattr(time, "nanosec") else float(time)
 
 

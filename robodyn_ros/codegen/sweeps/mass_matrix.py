@@ -176,7 +176,6 @@ def _articulated_inertia(
 def _plus_shifted(
     own: tuple[Vector, Vector, Vector], A: Vector, B: Vector, D: Vector, r: Vector
 ) -> tuple[Vector, Vector, Vector]:
-    """Return a body's own inertia plus one at r from its origin."""
     B_new = B + np.column_stack([cross(r, D[:, k]) for k in range(3)])
     grown = np.array([cross(r, B[k]) for k in range(3)], dtype=object)
     A_new = A + grown + np.column_stack([cross(r, B_new[k]) for k in range(3)])
@@ -187,5 +186,4 @@ def _plus_shifted(
 
 
 def _skew(v: Vector) -> Vector:
-    """Return [v x]."""
     return np.array([[0.0, -v[2], v[1]], [v[2], 0.0, -v[0]], [-v[1], v[0], 0.0]], dtype=object)

@@ -55,11 +55,7 @@ def gravity_torque(robot: Robot) -> list[list[Expression]]:
 
 
 def force_rate(robot: Robot) -> list[list[Expression]]:
-    """Return tau and tau_dot of q, qd, qdd and qddd: NE on dual numbers.
-
-    The values are those of [GuarinoLoBianco2009]. The way is shorter: rates of components in the
-    turning frames need no angular jerk.
-    """
+    """Return tau and tau_dot: NE on dual numbers, shorter than [GuarinoLoBianco2009]."""
     qd, qdd, qddd = (robot.rates(name) for name in ("qd", "qdd", "qddd"))
     xd = [Dual(v, a) for v, a in zip(qd, qdd, strict=True)]
     xdd: list[Scalar] = [Dual(a, j) for a, j in zip(qdd, qddd, strict=True)]
@@ -138,10 +134,7 @@ def motions(
 def body_wrenches(
     robot: Robot, sweep: Iterator[Motion], star: bool = False
 ) -> tuple[list[Vector], list[Vector]]:
-    """Return the force, and the moment about its origin, that move each body.
-
-    star: with the spread, for NE*.
-    """
+    """Return force and moment about its origin of each body; star: with the spread, for NE*."""
     forces: list[Vector] = []
     moments: list[Vector] = []
     for body, (w, wa, wd, a, U) in zip(robot.bodies, sweep, strict=True):
@@ -209,11 +202,7 @@ def joint_torques(
 
 
 def regressor(robot: Robot) -> list[list[Expression]]:
-    """Return Y of q, qd and qdd, row by row, for a robot in the frames of its model.
-
-    As in `dynamics/regressor.py`, a row of a body's ten columns is its motion times that of each
-    joint that carries it, in the body's own axes.
-    """
+    """Return Y of q, qd and qdd, row by row, as in `dynamics/regressor.py`."""
     xd, xdd = robot.rates("qd"), robot.rates("qdd")
     width = PARAMETERS * len(robot.bodies)
     Y = np.full((robot.n, width), 0.0, dtype=object)

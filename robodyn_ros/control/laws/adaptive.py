@@ -212,7 +212,6 @@ class AdaptiveController(Controller):
         return self._unknowns.columns(Y, velocity, qdd, self.friction_width)
 
     def _correction(self) -> Array:
-        """Return the estimate minus the values of the model as given (u,)."""
         return self._theta - self._unknowns.inside
 
     def _mass_matrix(self, q: Array) -> Array:
@@ -226,7 +225,6 @@ class AdaptiveController(Controller):
         return mass_matrix(self._robot, q) + np.array(columns).T
 
     def _beyond(self, s: Array) -> Array:
-        """Return the part of s beyond the dead zone (n,)."""
         return s - np.clip(s, -self.dead_zone, self.dead_zone)
 
     def _adapt(self, pull: Array, dt: float) -> None:

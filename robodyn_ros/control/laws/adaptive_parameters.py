@@ -158,7 +158,6 @@ class Unknowns:
         return np.concatenate([np.zeros(0), *(getattr(part, field) for part in self._parts)])
 
     def _parts_of(self, word: str, load: Load) -> list[_Part]:
-        """Return the parts that a name stands for."""
         model, several = self.model, {"all": ("links", "friction", "rotors"), "friction": FRICTION}
         if word in several:
             return [part for each in several[word] for part in self._parts_of(each, load)]

@@ -31,10 +31,7 @@ MODES = {"tracking": TRACKING, "position": POSITION, "predictive": PREDICTIVE}
 KP, KD, W = U(0), U(1), U(2)
 
 
-@kernel(
-    "int64(float64[::1], float64[:, ::1], int64, float64[::1], float64[::1], float64[::1],"
-    " float64[::1], float64[::1], float64[::1])"
-)
+@kernel("int64(vector, matrix, int64, vector, vector, vector, vector, vector, vector)")
 def _computed_torque(block, own, mode, q, qd, q_d, qd_d, qdd_d, tau):
     n = U(tau.size)
     if q.size != n or qd.size != n or q_d.size != n or qd_d.size != n or qdd_d.size != n:
@@ -87,10 +84,7 @@ class ComputedTorqueController(Controller):
         damping: npt.ArrayLike = 1.0,
         **options: Any,
     ) -> ComputedTorqueController:
-        """Return a controller with Kp = w^2 and Kd = 2 xi w [9.26].
-
-        frequency: w [rad/s]. damping: xi, 1 is critical.
-        """
+        """Return a controller with Kp = w^2, Kd = 2 xi w [9.26]; w [rad/s], damping xi."""
         w, xi = gains_of(model, "frequency", frequency), gains_of(model, "damping", damping)
         return cls(model, w**2, 2.0 * xi * w, **options)
 

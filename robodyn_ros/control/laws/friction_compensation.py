@@ -76,7 +76,7 @@ class FrictionFeedForward:
         """Do nothing: there is no estimate."""
 
 
-@kernel("int64(float64[:, ::1], float64[::1], float64[::1], float64[::1], float64, float64[::1])")
+@kernel("int64(matrix, vector, vector, vector, float64, vector)")
 def _observe_friction(own, thetad, tau_joint, given, dt, wanted):
     n = U(wanted.size)
     if thetad.size != n or tau_joint.size != n or given.size != n:

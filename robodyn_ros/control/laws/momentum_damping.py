@@ -44,10 +44,7 @@ class Push(NamedTuple):
     qd: Array  # [rad/s or m/s], the velocity qd_r
 
 
-@kernel(
-    "int64(float64[::1], float64[:, ::1], float64, float64[::1], float64[::1], float64[::1],"
-    " float64[::1], float64[::1])"
-)
+@kernel("int64(vector, matrix, float64, vector, vector, vector, vector, vector)")
 def _damp_momentum(block, own, k, q, qd, r, qd_r, tau):
     n = U(tau.size)
     if q.size != n or qd.size != n or r.size != n or qd_r.size != n:
@@ -97,9 +94,7 @@ class MomentumDampingController(Controller):
     def sharing_limits(
         cls, law: Controller, gain: npt.ArrayLike = 0.0, damping: float = 0.0
     ) -> MomentumDampingController:
-        """Return a controller that shares the limiter of another law: each starts where the other
-        ended.
-        """
+        """Return a controller that shares the limiter, and so the last torque, of another law."""
         made = cls(law.model, gain, damping, limits=law.limits)
         made._limiter = law._limiter
         return made

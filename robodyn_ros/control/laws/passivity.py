@@ -35,10 +35,7 @@ from ..controller import Controller, gains_of
 KP, KD, RATE, QD_R, QDD_R = U(0), U(1), U(2), U(3), U(4)
 
 
-@kernel(
-    "int64(float64[::1], float64[:, ::1], float64[::1], float64[::1], float64[::1], float64[::1],"
-    " float64[::1], float64[::1])"
-)
+@kernel("int64(vector, matrix, vector, vector, vector, vector, vector, vector)")
 def _passivity(block, own, q, qd, q_d, qd_d, qdd_d, tau):
     n = U(tau.size)
     if q.size != n or qd.size != n or q_d.size != n or qd_d.size != n or qdd_d.size != n:

@@ -26,10 +26,7 @@ POSTURES = ("measured", "desired")
 KP, KD = U(0), U(1)
 
 
-@kernel(
-    "int64(float64[::1], float64[:, ::1], boolean, float64[::1], float64[::1], float64[::1],"
-    " float64[::1], float64[::1])"
-)
+@kernel("int64(vector, matrix, boolean, vector, vector, vector, vector, vector)")
 def _pd_gravity(block, own, at_desired, q, qd, q_d, qd_d, tau):
     n = U(tau.size)
     if q.size != n or qd.size != n or q_d.size != n or qd_d.size != n:

@@ -23,10 +23,7 @@ BISECTIONS = 60  # of the search for a body of a given mass
 
 
 class ConsistentBodies:
-    """Consistent bodies with a mass [kg] from low to high, in the metric of a unit body P0 (4, 4).
-
-    gain: (10, 10), the inverse of the metric.
-    """
+    """Consistent bodies of a mass [kg] in a range; gain (10, 10): inverse metric of P0 (4, 4)."""
 
     def __init__(self, unit: Array, low: float = 0.0, high: float = np.inf) -> None:
         self.low, self.high = low, max(high, 2.0 * MIN_EIGENVALUE * float(unit[3, 3]))

@@ -27,10 +27,7 @@ from ..controller import Array, Controller, gains_of
 KP, KD, KI, INTEGRAL, NEW_INTEGRAL = U(0), U(1), U(2), U(3), U(4)
 
 
-@kernel(
-    "int64(float64[:, ::1], float64[::1], float64[::1], float64[::1], float64[::1], float64[::1],"
-    " float64, float64[::1])"
-)
+@kernel("int64(matrix, vector, vector, vector, vector, vector, float64, vector)")
 def _pid(own, q, qd, q_d, qd_d, excess, dt, tau):
     n = U(tau.size)
     if q.size != n or qd.size != n or q_d.size != n or qd_d.size != n:
@@ -102,9 +99,7 @@ class PidController(Controller):
         return self._own[int(INTEGRAL)].copy()
 
     def reset(self, tau: npt.ArrayLike | None = None) -> None:
-        """Reset the integral and the rate limit. With `tau` (n,), the first torque of joints with
-        a ki is `tau`, so that the arm does not sag.
-        """
+        """Reset integral and rate limit; the first torque of joints with a ki is `tau` (n,)."""
         super().reset(tau)
         self._own[int(INTEGRAL)] = 0.0
 

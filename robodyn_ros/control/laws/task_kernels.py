@@ -72,12 +72,8 @@ def _transposed(R):
     return R[0], R[3], R[6], R[1], R[4], R[7], R[2], R[5], R[8]
 
 
-@kernel(
-    "int64(float64[::1], float64[:, ::1], float64[::1], float64[:, ::1], float64[::1],"
-    " float64[::1], float64[:, ::1], float64[::1])"
-)
+@kernel("int64(vector, matrix, vector, matrix, vector, vector, matrix, vector)")
 def _pose_error(block, six, J, pose, q, qd, T, V):
-    """Fill the Jacobian, the pose error E and the velocity error ED."""
     n = U(q.size)
     if qd.size != n or J.size != U(6) * n or T.shape != (4, 4) or V.size != 6:
         return 1
@@ -156,9 +152,8 @@ def _dexterity(S, x, m):
 
 
 @kernel(
-    "int64(float64[::1], float64[:, ::1], float64[:, ::1], float64[::1], float64[:, ::1],"
-    " float64[::1], int64, float64[::1], float64[::1], float64[:, ::1], float64[::1],"
-    " float64[::1], float64[::1])"
+    "int64(vector, matrix, matrix, vector, matrix, vector, int64, vector, vector, matrix,"
+    " vector, vector, vector)"
 )
 def resolved_acceleration(block, six, own, J, pose, dexterity, m, q, qd, T, V, A, tau):
     n = U(tau.size)
@@ -189,9 +184,8 @@ def resolved_acceleration(block, six, own, J, pose, dexterity, m, q, qd, T, V, A
 
 
 @kernel(
-    "int64(float64[::1], float64[:, ::1], float64[::1], float64[:, ::1], int64, boolean,"
-    " float64[::1], float64[::1], float64[:, ::1], float64[::1], float64[::1], float64,"
-    " float64[::1])"
+    "int64(vector, matrix, vector, matrix, int64, boolean, vector, vector, matrix, vector,"
+    " vector, float64, vector)"
 )
 def task_pid(block, six, J, pose, m, gravity, q, qd, T, V, excess, dt, tau):
     n = U(tau.size)

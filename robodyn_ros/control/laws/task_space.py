@@ -93,7 +93,6 @@ class _PoseController(Controller):
         return self._six[int(E)].copy()
 
     def _check_reach(self) -> None:
-        """Reject a point that the joints cannot move in every direction."""
         model = self.model
         model.frame(self.link)
         q = np.random.default_rng(0).uniform(-1.0, 1.0, model.n)
@@ -192,9 +191,7 @@ class TaskSpacePid(_PoseController):
         return self._six[int(INTEGRAL)].copy()
 
     def reset(self, tau: npt.ArrayLike | None = None) -> None:
-        """Reset the integral and the rate limit. With `tau` (n,), the first torque is as close to
-        it as a force at the hand, in the directions with a ki, can bring it.
-        """
+        """Reset integral and rate limit; the integral brings the first torque near `tau` (n,)."""
         super().reset(tau)
         self._six[int(INTEGRAL)] = 0.0
 

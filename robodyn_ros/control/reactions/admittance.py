@@ -24,11 +24,9 @@ SPEED_SHARE = 0.5  # of the joints' speed limits
 QD, MOBILITY, SPEED, Q_MIN, Q_MAX = (U(k) for k in range(5))
 
 
-@kernel("float64(float64[:, ::1], float64[::1], float64[::1], float64, float64)")
+@kernel("float64(matrix, vector, vector, float64, float64)")
 def _retract(own, q, r, damping, dt):
-    """Integrate QD over dt; return its largest speed, or NaN, and nothing is changed, if q and r
-    are not n finite numbers each.
-    """
+    """Integrate QD over dt; return its largest speed, or NaN, unchanged, if q or r is bad."""
     n, qd, bad = U(own.shape[1]), own[QD], 0.0
     if q.size != n or r.size != n:
         return np.nan

@@ -22,7 +22,7 @@ THROWN_SPEED = 0.2  # [rad/s or m/s]: a held arm that is faster is braked again
 TRAVEL, LOWEST, HIGHEST = (U(k) for k in range(3))
 
 
-@kernel("float64(float64[:, ::1], float64[::1], float64)")
+@kernel("float64(matrix, vector, float64)")
 def _excursion(own, qd, dt):
     """Integrate the travel over dt; return the largest excursion of a joint."""
     largest = 0.0
@@ -34,7 +34,7 @@ def _excursion(own, qd, dt):
     return largest
 
 
-@kernel("float64(float64[::1])")
+@kernel("float64(vector)")
 def largest_speed(qd):
     """Return the largest speed of a joint."""
     largest = 0.0
@@ -126,10 +126,7 @@ class Reaction:
             self.reference, self._holding = other.reference, other._holding
 
     def torque(self, state: Any, r: Array | None, dt: float) -> Array:
-        """Return the torque (n,) [N m or N], as `Controller.torque` does.
-
-        r: the residual (n,) during contact, else None.
-        """
+        """Return the torque (n,) [N m or N]; r: the residual (n,) during contact, else None."""
         at_rest = self.rest.update(state.qd, dt)
         push = self._push(state, r, dt)
         if push is not None:
