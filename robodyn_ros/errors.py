@@ -1,4 +1,8 @@
-"""Errors and warnings of this package: `RobodynError` catches all errors."""
+"""Errors and warnings of this package, and checks: `RobodynError` catches all errors."""
+
+import math
+from collections.abc import Iterable
+from typing import Any
 
 
 class RobodynError(Exception):
@@ -27,3 +31,22 @@ class LogWarning(UserWarning):
 
 class ModelWarning(UserWarning):
     """Robot description with a flaw that does not prevent computations."""
+
+
+def one_of(name: str, value: Any, choices: Iterable[str]) -> Any:
+    """Return the value; raise ArgumentError if it is none of the choices."""
+    if value not in choices:
+        raise ArgumentError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
+    return value
+
+
+def positive(name: str, value: Any, unit: str = "") -> float:
+    """Return the value as a float; raise ArgumentError if it is not positive and finite."""
+    try:
+        fits = bool(0.0 < value < math.inf)
+    except (TypeError, ValueError):
+        fits = False
+    if not fits:
+        about = f"{name} must be positive and finite"
+        raise ArgumentError(f"{about}{unit and f' [{unit}]'}, got {value!r}")
+    return float(value)

@@ -42,9 +42,9 @@ class ParameterSet:
         check(self)
 
 
-def setting(default: Any, text: str, unit: str = "", **about: Any) -> Any:
-    """Return a dataclass field of a parameter set, with its description, unit and range."""
-    return dataclasses.field(default=default, metadata={"about": About(text, unit, **about)})
+def setting(default: Any, *about: Any, **options: Any) -> Any:
+    """Return a dataclass field of a parameter set; about: text, unit, low, high of `About`."""
+    return dataclasses.field(default=default, metadata={"about": About(*about, **options)})
 
 
 def group(kind: Any, **changed: Any) -> Any:

@@ -13,15 +13,14 @@ of the inertia that the body would have if it consisted of points.
 import math
 
 import numpy as np
-import numpy.typing as npt
 
 from ..model import packed_model as at
 from ..model.packed_model import frame_with_axis_z
+from ..model.rigid_body import Array
 from ..model.robot import FRICTION, RobotModel
 from .expression import Expression, Graph, Scalar
 from .robot import TINY, Body, Robot, Vector, sine_cosine, vector
 
-Array = npt.NDArray[np.float64]
 Placement = tuple[Array, Array]  # rotation and origin of a frame in another
 
 IDENTITY: Placement = (np.eye(3), np.zeros(3))

@@ -13,96 +13,82 @@ class ArmSettings:
         "passivity", "tracking law", choices=("passivity", "computed_torque", "pd_gravity", "pid")
     )
     frequency: tuple[float, ...] = setting(
-        (30.0,),
-        "natural frequency of the law, critically damped at posture 0",
-        "rad/s",
-        low=0.1,
-        high=1e3,
+        (30.0,), "natural frequency of the law, critically damped at posture 0", "rad/s", 0.1, 1e3
     )
     friction: bool = setting(False, "compensate the model's friction at the reference velocity")
     torque_share: float = setting(
-        1.0, "share of the model's torque limits that is used", low=0.01, high=1.0
+        1.0, "share of the model's torque limits that is used", "", 0.01, 1.0
     )
-    tau_rate_max: tuple[float, ...] = setting(
-        (1000.0,), "torque rate limit", "N m/s or N/s", low=1.0
-    )
+    tau_rate_max: tuple[float, ...] = setting((1000.0,), "torque rate limit", "N m/s or N/s", 1.0)
     reaction: str = setting(
         "stop",
         "reaction to contact: go on, brake, float freely, follow the push, retract along it",
         choices=("none", "stop", "float", "reflex", "admittance"),
     )
     reflex_gain: tuple[float, ...] = setting(
-        (2.0,), "reflex: amplification of the external torque", low=0.0, high=100.0
+        (2.0,), "reflex: amplification of the external torque", "", 0.0, 100.0
     )
     admittance_gain: tuple[float, ...] = setting(
-        (5.0,), "admittance: inertia of the arm over the apparent one", low=1e-3, high=100.0
+        (5.0,), "admittance: inertia of the arm over the apparent one", "", 1e-3, 100.0
     )
     admittance_damping: float = setting(
-        10.0, "admittance: decay rate of the velocity", "1/s", low=0.1, high=100.0
+        10.0, "admittance: decay rate of the velocity", "1/s", 0.1, 100.0
     )
     damping: float = setting(
-        3.0, "float, reflex, disabled: decay rate of the velocity", "1/s", low=0.0, high=100.0
+        3.0, "float, reflex, disabled: decay rate of the velocity", "1/s", 0.0, 100.0
     )
     braking: float = setting(
-        30.0,
-        "stop, safe hold: decay rate of the velocity, within the limits",
-        "1/s",
-        low=1.0,
-        high=100.0,
+        30.0, "stop, safe hold: decay rate of the velocity, within the limits", "1/s", 1.0, 100.0
     )
     resume_after: float = setting(
-        0.0, "resume after this long at rest without contact; 0: only after `clear`", "s", low=0.0
+        0.0, "resume after this long at rest without contact; 0: only after `clear`", "s", 0.0
     )
     return_speed: float = setting(
-        0.25, "share of the speed limits for the return to the path", low=0.01, high=1.0
+        0.25, "share of the speed limits for the return to the path", "", 0.01, 1.0
     )
     ramp: float = setting(
-        0.5, "shortest time to start, to stop, or to speed up again", "s", low=0.01, high=10.0
+        0.5, "shortest time to start, to stop, or to speed up again", "s", 0.01, 10.0
     )
     start_tolerance: float = setting(
-        0.1, "largest distance to the start of a trajectory", "rad or m", low=0.0, high=10.0
+        0.1, "largest distance to the start of a trajectory", "rad or m", 0.0, 10.0
     )
     error_max: float = setting(
         0.5,
         "tracking error at which the arm goes to a safe hold; for velocity errors see swing_time",
         "rad or m",
-        low=1e-3,
-        high=10.0,
+        1e-3,
+        10.0,
     )
     timeout: float = setting(
         0.02,
         "time without a valid sample at which a moving arm goes to a safe hold",
         "s",
-        low=1e-3,
-        high=1.0,
+        1e-3,
+        1.0,
     )
     rest_timeout: float = setting(
         5.0,
         "time without a valid sample at which an arm at rest goes to a safe hold",
         "s",
-        low=0.01,
-        high=3600.0,
+        0.01,
+        3600.0,
     )
     feedback_delay: float = setting(
-        0.1, "command feedback is ignored for this long after a start", "s", low=0.0, high=10.0
+        0.1, "command feedback is ignored for this long after a start", "s", 0.0, 10.0
     )
     start_speed: float = setting(
-        0.1,
-        "brake first if the arm is faster than this at the start",
-        "rad/s or m/s",
-        low=0.0,
-        high=100.0,
+        0.1, "brake first if the arm is faster than this at the start", "rad/s or m/s", 0.0, 100.0
     )
     swing_time: float = setting(
         0.03,
         "safe hold if the velocity error exceeds error_max per second, with the torque at its "
         "limits, for this long",
         "s",
-        low=0.0,
-        high=10.0,
+        0.0,
+        10.0,
     )
     ramp_down_time: float = setting(
-        0.5, "shutdown: remove the torque after braking for this long", "s", low=0.0, high=10.0
+        0.5, "shutdown: remove the torque after braking for this long", "s", 0.0, 10.0
     )
     disabled: str = setting("gravity", "torque while disabled", choices=("gravity", "zero"))
 

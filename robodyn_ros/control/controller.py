@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from ..dynamics.dispatch import per_joint, states_of
 from ..dynamics.motion import Motion
-from ..errors import ArgumentError
+from ..errors import ArgumentError, positive
 from ..model.packed_model import aligned_copy
 from ..model.robot import RobotModel
 from .limits import Limiter, TorqueLimits
@@ -56,11 +56,9 @@ class Controller(ABC):
         period: float = PERIOD,
         compensation: Compensation | None = None,
     ) -> None:
-        if not (isinstance(period, (int, float)) and 0.0 < period < math.inf):
-            raise ArgumentError(f"period must be positive and finite [s], got {period!r}")
         self._robot = model  # as given; an adaptive law changes `model`
         self.model = model
-        self.period = float(period)
+        self.period = positive("period", period, "s")
         self.compensation = compensation
         self._limiter = Limiter(model, limits)
         self._packed = aligned_copy(model.packed)  # with the work space of the law's kernel

@@ -4,14 +4,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ..dynamics.compile import kernel
 from ..errors import ArgumentError
 from ..model.packed_model import U
+from ..model.rigid_body import Array
 from ..model.robot import RobotModel
-
-Array = npt.NDArray[np.float64]
 
 # Rows of a limiter's own array, n numbers each
 TAU_MAX, RATE_MAX, TAU, EXCESS, BEGUN = U(0), U(1), U(2), U(3), U(4)

@@ -11,10 +11,10 @@ import math
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from ..dynamics.motion import Motion, smooth_step
 from ..errors import ArgumentError
+from ..model.rigid_body import Array
 from ..model.robot import RobotModel
 
 CHECKED_INSTANTS = 9  # of a trajectory, at which the joint limits are checked
@@ -22,7 +22,6 @@ LIMIT_TOLERANCE = 1e-3  # [rad or m], beyond the joint limits
 PEAK_SPEED = 1.875  # of a smooth step, over its mean speed
 DEFAULT_SPEED = math.pi  # [rad/s or m/s], of joints without a speed limit
 
-Array = npt.NDArray[np.float64]
 
 # Position, velocity and acceleration at x = 0 to coefficients of the quintic that is 0 at x = 1
 # with its first two derivatives; lowest power first. The first row is 1 - smooth_step(x).

@@ -6,6 +6,7 @@ changes no faster than its rate limit.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -254,7 +255,7 @@ class Supervisor:
         details: arguments of the action. An action that raises leaves the mode alone.
         """
         for row in TRANSITIONS[self.mode, event]:
-            if row.guard and not _method(self, row.guard)():
+            if row.guard and not self._holds(row.guard):
                 continue
             why = reason if row.reason is None else row.reason
             if row.action == REJECT:
@@ -268,48 +269,8 @@ class Supervisor:
                 self.mode, self.reason = row.to, why
             return
 
-    # guards
-
-    def _started(self) -> bool:
-        """A sample was received."""
-        return self._arm.started
-
-    def _found_moving(self) -> bool:
-        """Faster than `start_speed`."""
-        return bool(np.abs(self._arm.state.qd).max() > self.settings.start_speed)
-
-    def _reacts(self) -> bool:
-        """`reaction` is not none."""
-        return self._arm.parts.reaction is not None
-
-    def _latches(self) -> bool:
-        """`reaction` is not none, `resume_after` is 0."""
-        return self._reacts() and self.settings.resume_after == 0.0
-
-    def _touched(self) -> bool:
-        """In contact."""
-        return bool(self._inputs.touched)
-
-    def _touched_and_latches(self) -> bool:
-        """In contact, `reaction` is not none, `resume_after` is 0."""
-        return self._touched() and self._latches()
-
-    def _cleared(self) -> bool:
-        """Cleared."""
-        return self._mode_state.cleared
-
-    def _quiet(self) -> bool:
-        """No contact for `resume_after`."""
-        return 0.0 < self.settings.resume_after <= self._mode_state.quiet
-
-    def _in_motion(self) -> bool:
-        """Moving."""
-        return self._arm.started and self.moving
-
-    def _loss_matters(self) -> bool:
-        """Moving, samples rejected, or silent for `rest_timeout`."""
-        inputs = self._inputs
-        return self.moving or inputs.invalid or inputs.silence > self.settings.rest_timeout
+    def _holds(self, guard: str) -> bool:
+        return bool(GUARDS[guard][1](self))
 
     # actions; those of the arm alone are methods of `ArmTorque`
 
@@ -317,7 +278,7 @@ class Supervisor:
         """Brake, then hold; after a contact only once it is cleared."""
         self._arm.hold_here()
         self._arm.brake()
-        self._mode_state.cleared = not self._touched_and_latches()
+        self._mode_state.cleared = not self._holds("touched_and_latches")
 
     def _cancel_clear(self) -> None:
         """Forget an earlier `clear`."""
@@ -436,6 +397,36 @@ class Supervisor:
         return self.mode is Mode.DISABLED and without
 
 
+# Guards of the transitions: the text for the table, and the condition
+GUARDS: dict[str, tuple[str, Callable[[Supervisor], Any]]] = {
+    "started": ("a sample was received", lambda s: s._arm.started),
+    "found_moving": (
+        "faster than `start_speed`",
+        lambda s: np.abs(s._arm.state.qd).max() > s.settings.start_speed,
+    ),
+    "reacts": ("`reaction` is not none", lambda s: s._arm.parts.reaction is not None),
+    "latches": (
+        "`reaction` is not none, `resume_after` is 0",
+        lambda s: s._holds("reacts") and s.settings.resume_after == 0.0,
+    ),
+    "touched": ("in contact", lambda s: s._inputs.touched),
+    "touched_and_latches": (
+        "in contact, `reaction` is not none, `resume_after` is 0",
+        lambda s: s._inputs.touched and s._holds("latches"),
+    ),
+    "cleared": ("cleared", lambda s: s._mode_state.cleared),
+    "quiet": (
+        "no contact for `resume_after`",
+        lambda s: 0.0 < s.settings.resume_after <= s._mode_state.quiet,
+    ),
+    "in_motion": ("moving", lambda s: s._arm.started and s.moving),
+    "loss_matters": (
+        "moving, samples rejected, or silent for `rest_timeout`",
+        lambda s: s.moving or s._inputs.invalid or s._inputs.silence > s.settings.rest_timeout,
+    ),
+}
+
+
 def _method(supervisor: Any, name: str) -> Any:
     for owner, attribute in ((supervisor, f"_{name}"), (supervisor._arm, name)):
         found = getattr(owner, attribute, None)
@@ -447,7 +438,7 @@ def _method(supervisor: Any, name: str) -> Any:
 def transition_table(supervisor: Supervisor) -> str:
     """Return all transitions as a Markdown table; pairs without a row are ignored."""
 
-    def text(name: str) -> str:
+    def action(name: str) -> str:
         if name in ("", REJECT):
             return "raise an error" if name else ""
         first = str(_method(supervisor, name).__doc__).partition("\n")[0].rstrip(".")
@@ -458,6 +449,7 @@ def transition_table(supervisor: Supervisor) -> str:
         for row in (row for row in ROWS if row.event is event):
             modes = ", ".join(mode.name for mode in Mode if mode in row.modes)
             to = row.to.name if row.to else "the same"
-            cells = (event.value, modes, text(row.guard), to, text(row.action))
+            guard = GUARDS[row.guard][0] if row.guard else ""
+            cells = (event.value, modes, guard, to, action(row.action))
             lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)

@@ -17,9 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import ArgumentError, RobodynError
+from ..model.rigid_body import as_vector
 from ..model.robot import RobotModel
 from .dispatch import Array, ArrayLike, checked
-from .kinematics import ORIGIN, _point, forward_kinematics, jacobian
+from .kinematics import ORIGIN, forward_kinematics, jacobian
 
 MAX_STEPS = 200  # of one descent
 START_POSTURES = 10  # q0 and random ones about it
@@ -65,7 +66,7 @@ class Tip:
         self.link = model.link_names[-1] if link is None else link
         if model.frame(self.link).body < 0:
             raise ArgumentError(f"link '{self.link}' cannot be moved: it is fixed to the base")
-        self.point = _point(point)
+        self.point = as_vector("point", point)
         self.size = 6 if orientation else 3
 
     def pose(self, q: Array) -> Array:

@@ -8,6 +8,7 @@ import numpy as np
 from ..errors import ArgumentError
 from ..model import packed_model as at
 from ..model.packed_model import U, aligned_copy, pack_frame
+from ..model.rigid_body import as_vector
 from ..model.robot import RobotModel
 from .compile import U1, U3, index, inline, kernel, samples
 from .dispatch import Array, ArrayLike, bind_to, checked, evaluate, finite
@@ -189,17 +190,7 @@ def _on_link(
         result = call(*states.values())
         if result is not None:
             return result
-    packed = aligned_copy(model.packed, pack_frame(model, link), _point(point))
+    packed = aligned_copy(model.packed, pack_frame(model, link), as_vector("point", point))
     if point is ORIGIN and call is None:
         bind_to(model, name, kernel, len(states), [shape], packed)
     return evaluate(kernel, model, states, [shape], packed)[0]
-
-
-def _point(point: ArrayLike) -> Array:
-    try:
-        place = np.array(point, dtype=np.float64)
-    except (TypeError, ValueError):
-        place = np.empty(0)
-    if place.shape != (3,) or not np.isfinite(place).all():
-        raise ArgumentError(f"point must be 3 finite numbers [m], got {point!r}")
-    return place

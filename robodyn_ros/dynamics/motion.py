@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-Array = npt.NDArray[np.float64]
+from ..model.rigid_body import Array
 
 
 class Motion(NamedTuple):

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, RobodynError
+from ..errors import ArgumentError, RobodynError, positive
 from ..model.rigid_body import parameters_of, pseudo_inertia
 from ..model.robot import RobotModel
 from ..sensing.log import Array
@@ -48,8 +48,7 @@ class Consistent:
 
 def solve_consistent(model: RobotModel, design: Design, sigma: Array, prior: float) -> Consistent:
     """Return the most likely physically consistent parameters; sigma (n,): torque noise."""
-    if not 0.0 < prior < np.inf:
-        raise ArgumentError(f"prior must be positive and finite, got {prior!r}")
+    positive("prior", prior)
     G, h = design.weighted(sigma)
     T, x0 = _prior(model, design, prior)
     share = design.independent / design.count

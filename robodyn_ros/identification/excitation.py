@@ -23,7 +23,7 @@ from ..dynamics.dispatch import per_joint
 from ..dynamics.kinematics import forward_kinematics
 from ..dynamics.motion import Motion
 from ..dynamics.regressor import regressor, rotor_columns
-from ..errors import ArgumentError
+from ..errors import ArgumentError, positive
 from ..model.robot import RobotModel
 from ..sensing.log import Array
 
@@ -233,8 +233,7 @@ def write_motion(
     motion: Excitation, joint_names: Sequence[str], path: str | PathLike[str], rate: float = 100.0
 ) -> None:
     """Write the motion at `rate` [Hz]: .csv a table, .yaml or .yml a JointTrajectory."""
-    if not 0.0 < rate < np.inf:
-        raise ArgumentError(f"rate must be positive and finite [Hz], got {rate!r}")
+    positive("rate", rate, "Hz")
     target = Path(path)
     writers = {".csv": _csv, ".yaml": _yaml, ".yml": _yaml}
     if target.suffix not in writers:

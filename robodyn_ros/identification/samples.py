@@ -7,7 +7,7 @@ import numpy as np
 
 from ..dynamics import momentum_regressor as forms
 from ..dynamics.regressor import regressor, rotor_columns
-from ..errors import ArgumentError
+from ..errors import ArgumentError, one_of
 from ..model.robot import RobotModel
 from ..sensing.log import Array, Log, derivative
 from .differences import low_pass
@@ -77,8 +77,7 @@ def prepare(
         raise ArgumentError(
             f"log '{log.name}' has {log.n} joints, robot '{model.name}' has {model.n}"
         )
-    if method not in METHODS:
-        raise ArgumentError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
+    one_of("method", method, METHODS)
     _check_velocities(model, log)
     step = float(np.median(np.diff(log.t)))
     rate = 1.0 / step

@@ -6,10 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import ModelError, ModelWarning
-from .rigid_body import RigidBody
+from .rigid_body import Array, RigidBody
 from .robot import RobotModel
-
-Array = npt.NDArray[np.float64]
 
 ROUNDING = 1e-6  # relative rounding error of a description's printed digits
 POINT = 1e-9  # [m^2], square of the radius of gyration below which a body counts as a point

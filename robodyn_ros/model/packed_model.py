@@ -22,12 +22,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from .rigid_body import steiner
+from .rigid_body import Array, steiner
 
 if TYPE_CHECKING:
     from .robot import RobotModel
 
-Array = npt.NDArray[np.float64]
 U = np.uintp
 
 # Header

@@ -13,9 +13,7 @@ import numpy.typing as npt
 
 from ..errors import ArgumentError, ModelError
 from .packed_model import pack
-from .rigid_body import ReadOnlyArrays, RigidBody, as_inertia, as_numbers, as_vector
-
-Array = npt.NDArray[np.float64]
+from .rigid_body import Array, ReadOnlyArrays, RigidBody, as_inertia, as_numbers, as_vector
 
 GRAVITY = (0.0, 0.0, -9.81)  # [m/s^2], z up
 

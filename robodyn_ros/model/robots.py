@@ -1,6 +1,7 @@
 """The built-in arms, those of the papers, and `load_robot`, which finds a robot by its name."""
 
 import math
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,12 +20,16 @@ BUILT_IN = ("lwr_iii", "kuka_lwr4", "stanford", "planar_2r", "rx90", "puma_4dof"
 PI_2 = math.pi / 2.0
 
 # Limits, drives and friction of the KUKA LWR 4+, the commercial version of the LWR-III
-LWR_POSITION = np.radians([170.0, 120.0, 170.0, 120.0, 170.0, 120.0, 170.0])
-LWR_SPEED = np.radians([110.0, 110.0, 128.0, 128.0, 204.0, 184.0, 184.0])
-LWR_EFFORT = [176.0, 176.0, 100.0, 100.0, 100.0, 38.0, 38.0]
-LWR_ROTOR = [3.19, 3.2, 2.01, 1.92, 0.776, 0.391, 0.399]
-LWR_COULOMB = [11.9, 11.5, 8.98, 8.35, 8.31, 4.72, 6.04]
-LWR_VISCOUS = [14.4, 15.3, 6.55, 11.0, 4.29, 2.26, 1.6]
+LWR_REACH = np.radians([170.0, 120.0, 170.0, 120.0, 170.0, 120.0, 170.0])
+LWR_DRIVES = {
+    "q_min": (-LWR_REACH).tolist(),
+    "q_max": LWR_REACH.tolist(),
+    "qd_max": np.radians([110.0, 110.0, 128.0, 128.0, 204.0, 184.0, 184.0]).tolist(),
+    "tau_max": [176.0, 176.0, 100.0, 100.0, 100.0, 38.0, 38.0],
+    "rotor_inertia": [3.19, 3.2, 2.01, 1.92, 0.776, 0.391, 0.399],
+    "coulomb": [11.9, 11.5, 8.98, 8.35, 8.31, 4.72, 6.04],
+    "viscous": [14.4, 15.3, 6.55, 11.0, 4.29, 2.26, 1.6],
+}
 LWR_MASS = [2.534, 2.362, 3.535, 1.688, 2.509, 1.207, 0.165]
 
 
@@ -45,17 +50,9 @@ def load_robot(
     return load_urdf(description, root=root, tip=tip, lock=lock, strict=strict)
 
 
-def _lwr_drive(i: int) -> dict[str, Any]:
-    """Return the limits, drive and friction of joint i as keyword arguments."""
-    return {
-        "q_min": -float(LWR_POSITION[i]),
-        "q_max": float(LWR_POSITION[i]),
-        "qd_max": float(LWR_SPEED[i]),
-        "tau_max": LWR_EFFORT[i],
-        "rotor_inertia": LWR_ROTOR[i],
-        "viscous": LWR_VISCOUS[i],
-        "coulomb": LWR_COULOMB[i],
-    }
+def _rows(kind: Callable[..., Any], **columns: Any) -> list[Any]:
+    values = zip(*columns.values(), strict=True)
+    return [kind(**dict(zip(columns, row, strict=True))) for row in values]
 
 
 def cylinder(mass: float, radius: float, axis: Array) -> Array:
@@ -79,22 +76,16 @@ def lwr_iii() -> RobotModel:
     d = [L, 0.0, 2.0 * L, 0.0, 2.0 * L, 0.0, 0.0]
     a = [0.0] * 6 + [a7]
     radius = [0.06, 0.06, 0.06, 0.06, 0.06, 0.05, 0.04]
-    rows = []
-    for i in range(7):
-        # From the previous frame's origin to this one's, in this frame's axes
-        span = rotation_x(alpha[i]).T @ np.array([a[i], 0.0, d[i]])
-        long = span if span.any() else rotation_x(alpha[i]).T @ np.array([0.0, 0.0, 0.12])
-        rows.append(
-            DHRow(
-                a=a[i],
-                alpha=alpha[i],
-                d=d[i],
-                mass=LWR_MASS[i],
-                com=-span / 2.0,
-                inertia=cylinder(LWR_MASS[i], radius[i], long),
-                **_lwr_drive(i),
-            )
-        )
+    turns = [rotation_x(angle).T for angle in alpha]
+    # From the previous frame's origin to this one's, in this frame's axes
+    spans = [R @ np.array([x, 0.0, z]) for R, x, z in zip(turns, a, d, strict=True)]
+    ends = [
+        span if span.any() else R @ np.array([0.0, 0.0, 0.12]) for R, span in zip(turns, spans)
+    ]
+    com, inertia = [-span / 2.0 for span in spans], list(map(cylinder, LWR_MASS, radius, ends))
+    rows = _rows(
+        DHRow, a=a, alpha=alpha, d=d, mass=LWR_MASS, com=com, inertia=inertia, **LWR_DRIVES
+    )
     return from_dh(rows, name="lwr_iii")
 
 
@@ -126,21 +117,20 @@ def kuka_lwr4() -> RobotModel:
         [2.970, 3.156, 2.779, -0.004, 0.012, -0.092],
         [0.047, 0.083, 0.114, -0.002, 0.003, -0.008],
     ]
-    rows = []
-    for i in range(7):
-        xx, yy, zz, xy, xz, yz = (v / 1000.0 for v in inertia[i])
-        tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-        rows.append(
-            JointRow(
-                joint=f"joint_{i + 1}",
-                link=f"link_{i + 1}",
-                parent=i - 1,
-                axis=np.array(axes[i]),
-                place=np.array([0.0, 0.0, height[i]]),
-                body=RigidBody(LWR_MASS[i], np.array(com[i]), tensor),
-                **_lwr_drive(i),
-            )
-        )
+    bodies = [
+        RigidBody(mass, np.array(c), np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) / 1000.0)
+        for mass, c, (xx, yy, zz, xy, xz, yz) in zip(LWR_MASS, com, inertia, strict=True)
+    ]
+    rows = _rows(
+        JointRow,
+        joint=[f"joint_{i + 1}" for i in range(7)],
+        link=[f"link_{i + 1}" for i in range(7)],
+        parent=range(-1, 6),
+        axis=np.array(axes),
+        place=[np.array([0.0, 0.0, z]) for z in height],
+        body=bodies,
+        **LWR_DRIVES,
+    )
     base = RigidBody(2.0, np.array([0.0, 0.0, 0.055]), np.diag([3.817, 3.817, 3.6]) / 1000.0)
     model = assemble("kuka_lwr4", rows, base_body=base)
     check_model(model)
@@ -173,25 +163,15 @@ def stanford() -> RobotModel:
         [0.003, 0.0004, 0.003],
         [0.013, 0.013, 0.0003],
     ]
-    rows = []
-    for i in range(6):
-        prismatic = i == 2
-        reach = (-0.1, 2.1) if prismatic else (-math.pi, math.pi)
-        rows.append(
-            DHRow(
-                alpha=alpha[i],
-                d=d[i],
-                theta=theta[i],
-                prismatic=prismatic,
-                mass=mass[i],
-                com=com[i],
-                inertia=inertia[i],
-                q_min=reach[0],
-                q_max=reach[1],
-                qd_max=3.0,
-                tau_max=200.0 if i < 3 else 20.0,
-            )
-        )
+    limits = {
+        "prismatic": [i == 2 for i in range(6)],
+        "q_min": [-0.1 if i == 2 else -math.pi for i in range(6)],
+        "q_max": [2.1 if i == 2 else math.pi for i in range(6)],
+        "qd_max": [3.0] * 6,
+        "tau_max": [200.0] * 3 + [20.0] * 3,
+    }
+    geometry = {"alpha": alpha, "d": d, "theta": theta}
+    rows = _rows(DHRow, **geometry, mass=mass, com=com, inertia=inertia, **limits)
     return from_dh(rows, convention="modified", name="stanford")
 
 
@@ -223,30 +203,16 @@ def rx90() -> RobotModel:
     com = [[0, 0, -0.1], [0.2, 0, 0.05], [0, 0.08, 0], [0, 0, -0.15], [0, 0.02, 0], [0, 0, 0.06]]
     body = [[0, 0, 0.45], [0.5, 0, 0], [0, 0.25, 0], [0, 0, 0.3], [0, 0.1, 0], [0, 0, 0.08]]
     radius = [0.14, 0.09, 0.1, 0.06, 0.045, 0.03]
-    drives = {  # position [deg], speed [deg/s], effort [N m], rotor inertia [kg m^2]
-        "reach": [160.0, 137.5, 142.5, 270.0, 120.0, 270.0],
-        "speed": [236.0, 200.0, 286.0, 401.0, 320.0, 580.0],
-        "effort": [320.0, 320.0, 150.0, 40.0, 30.0, 15.0],
-        "rotor": [5.0, 5.0, 2.0, 0.3, 0.25, 0.1],
+    reach = np.radians([160.0, 137.5, 142.5, 270.0, 120.0, 270.0])
+    drives = {
+        "q_min": (-reach).tolist(),
+        "q_max": reach.tolist(),
+        "qd_max": np.radians([236.0, 200.0, 286.0, 401.0, 320.0, 580.0]).tolist(),
+        "tau_max": [320.0, 320.0, 150.0, 40.0, 30.0, 15.0],
+        "rotor_inertia": [5.0, 5.0, 2.0, 0.3, 0.25, 0.1],
     }
-    rows = []
-    for i in range(6):
-        reach = math.radians(drives["reach"][i])
-        rows.append(
-            DHRow(
-                alpha=alpha[i],
-                a=a[i],
-                d=d[i],
-                mass=mass[i],
-                com=com[i],
-                inertia=cylinder(mass[i], radius[i], np.array(body[i], dtype=float)),
-                q_min=-reach,
-                q_max=reach,
-                qd_max=math.radians(drives["speed"][i]),
-                tau_max=drives["effort"][i],
-                rotor_inertia=drives["rotor"][i],
-            )
-        )
+    inertia = list(map(cylinder, mass, radius, np.array(body)))
+    rows = _rows(DHRow, alpha=alpha, a=a, d=d, mass=mass, com=com, inertia=inertia, **drives)
     return from_dh(rows, convention="modified", name="rx90")
 
 

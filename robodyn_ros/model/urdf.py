@@ -7,18 +7,15 @@ from os import PathLike
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ..errors import ArgumentError, ModelWarning, UrdfError
 from .assemble import JointRow, assemble
 from .checks import check_model, rotation_about
-from .rigid_body import RigidBody
+from .rigid_body import Array, RigidBody
 from .robot import GRAVITY, Frame, RobotModel
 from .urdf_elements import LARGEST, Joint, parse_elements, rotor_inertias
 from .urdf_tree import Plan, Tree, locked_positions
 from .urdf_xml import quoted, read_urdf
-
-Array = npt.NDArray[np.float64]
 
 
 def load_urdf(

@@ -7,13 +7,10 @@ from typing import Any
 from xml.etree.ElementTree import Element, tostring
 
 import numpy as np
-import numpy.typing as npt
 
 from ..errors import UrdfError
-from .rigid_body import RigidBody
+from .rigid_body import Array, RigidBody
 from .urdf_xml import Document, one_line, quoted
-
-Array = npt.NDArray[np.float64]
 
 LARGEST = 1e9  # [SI], above any robot; larger squares and sums could overflow
 

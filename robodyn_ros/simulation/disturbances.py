@@ -6,10 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, one_of, positive
+from ..model.rigid_body import Array
 from ..model.robot import RobotModel
-
-Array = npt.NDArray[np.float64]
 
 SHAPES = ("step", "ramp", "half_sine")
 MAX_PUSH = 1e5  # [N, N m or m], largest component of a push's force, torque or point
@@ -66,8 +65,7 @@ def make_push(
     """Return a push after checking every argument."""
     if model.frame(link).body < 0:
         raise ArgumentError(f"link '{link}' is fixed to the base: a push on it moves nothing")
-    if shape not in SHAPES:
-        raise ArgumentError(f"shape must be one of {', '.join(SHAPES)}, got {shape!r}")
+    one_of("shape", shape, SHAPES)
     vectors = {}
     for name, value in (("force", force), ("point", point), ("torque", torque)):
         vector = np.array(value, dtype=np.float64)
@@ -77,8 +75,7 @@ def make_push(
             )
         vectors[name] = vector
     for name, seconds in (("duration", duration), ("ramp", ramp)):
-        if not (math.isfinite(seconds) and seconds > 0.0):
-            raise ArgumentError(f"{name} of a push must be positive [s], got {seconds!r}")
+        positive(f"{name} of a push", seconds, "s")
     return Push(link=link, start=start, duration=duration, shape=shape, ramp=ramp, **vectors)
 
 

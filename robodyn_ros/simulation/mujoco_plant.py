@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ..dynamics.kinematics import forward_kinematics
 from ..dynamics.newton_euler import inverse_dynamics
-from ..errors import ArgumentError, ModelError, RobodynError
+from ..errors import ArgumentError, ModelError, RobodynError, one_of, positive
 from ..model.rigid_body import as_inertia
 from ..model.robot import Payload, RobotModel
 from ..model.urdf_writer import to_urdf
@@ -75,24 +75,18 @@ class MujocoPlant(Plant):
         radius: float = 0.05,
         seed: int = 0,
     ) -> None:
-        if integrator not in INTEGRATORS:
-            known = ", ".join(INTEGRATORS)
-            raise ArgumentError(f"integrator must be one of {known}, got {integrator!r}")
-        positive = {"timestep": timestep, "contact_time": contact_time}
-        positive |= {"friction_width": friction_width, "radius": radius}
-        for name, value in positive.items():
-            if not 0.0 < value < math.inf:
-                raise ArgumentError(f"{name} must be positive, got {value!r}")
+        one_of("integrator", integrator, INTEGRATORS)
+        self.timestep = positive("timestep", timestep, "s")
+        self.contact_time = positive("contact_time", contact_time, "s")
+        self.friction, self.friction_width = friction, positive("friction_width", friction_width)
+        positive("radius", radius, "m")
         for obstacle in obstacles:
             if not isinstance(obstacle, (Plane, Sphere, Box, Pendulum)):
                 raise ArgumentError(
                     f"an obstacle is a Plane, Sphere, Box or Pendulum, got {obstacle!r}"
                 )
         self._mj: Any = _engine()
-        self.timestep, self.contact_time = float(timestep), float(contact_time)
-        self.integrator, self.stops = integrator, stops
-        self.friction, self.friction_width = friction, float(friction_width)
-        self.obstacles = list(obstacles)
+        self.integrator, self.stops, self.obstacles = integrator, stops, list(obstacles)
         if urdf is None:
             self._urdf = to_urdf(model, radius=radius)
         else:

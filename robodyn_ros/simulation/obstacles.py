@@ -5,11 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from ..errors import ArgumentError
-
-Array = npt.NDArray[np.float64]
+from ..errors import ArgumentError, positive
+from ..model.rigid_body import Array, as_vector
 
 
 @dataclass(frozen=True)
@@ -23,11 +21,11 @@ class Plane:
 
     def row(self) -> Array:
         """Return the row (9,) of the step kernel's table."""
-        normal = _vector("normal of a plane", self.normal)
+        normal = as_vector("normal of a plane", self.normal)
         length = np.linalg.norm(normal)
         if length == 0.0:
             raise ArgumentError("normal of a plane must not be 0")
-        point = _vector("point of a plane", self.point)
+        point = as_vector("point of a plane", self.point)
         return np.array([0.0, *point, *(normal / length), self.stiffness, self.damping])
 
 
@@ -42,10 +40,9 @@ class Sphere:
 
     def row(self) -> Array:
         """Return the row (9,) of the step kernel's table."""
-        if not (np.isfinite(self.radius) and self.radius > 0.0):
-            raise ArgumentError(f"radius of a sphere must be positive [m], got {self.radius!r}")
-        centre = _vector("centre of a sphere", self.centre)
-        return np.array([1.0, *centre, self.radius, 0.0, 0.0, self.stiffness, self.damping])
+        radius = positive("radius of a sphere", self.radius, "m")
+        centre = as_vector("centre of a sphere", self.centre)
+        return np.array([1.0, *centre, radius, 0.0, 0.0, self.stiffness, self.damping])
 
 
 @dataclass(frozen=True)
@@ -56,8 +53,8 @@ class Box:
     half_sizes: Sequence[float]  # (3,) [m]
 
     def __post_init__(self) -> None:
-        _vector("centre of a box", self.centre)
-        if not (_vector("half_sizes of a box", self.half_sizes) > 0.0).all():
+        as_vector("centre of a box", self.centre)
+        if not (as_vector("half_sizes of a box", self.half_sizes) > 0.0).all():
             raise ArgumentError(f"half_sizes of a box must be positive, got {self.half_sizes!r}")
 
 
@@ -74,13 +71,11 @@ class Pendulum:
     axis: Sequence[float] = (0.0, 1.0, 0.0)
 
     def __post_init__(self) -> None:
-        _vector("pivot of a pendulum", self.pivot)
-        if not _vector("axis of a pendulum", self.axis).any():
+        as_vector("pivot of a pendulum", self.pivot)
+        if not as_vector("axis of a pendulum", self.axis).any():
             raise ArgumentError("axis of a pendulum must not be 0")
         for name in ("length", "radius", "mass"):
-            value = getattr(self, name)
-            if not (math.isfinite(value) and value > 0.0):
-                raise ArgumentError(f"{name} of a pendulum must be positive, got {value!r}")
+            positive(f"{name} of a pendulum", getattr(self, name))
         for name in ("angle", "rate"):
             if not math.isfinite(getattr(self, name)):
                 raise ArgumentError(f"{name} of a pendulum must be finite")
@@ -96,10 +91,3 @@ class Probe:
     link: str
     point: Sequence[float] = (0.0, 0.0, 0.0)  # (3,) [m], link frame
     radius: float = 0.05  # [m]
-
-
-def _vector(name: str, values: Sequence[float]) -> Array:
-    vector = np.array(values, dtype=np.float64)
-    if vector.shape != (3,) or not np.isfinite(vector).all():
-        raise ArgumentError(f"{name} must be 3 finite numbers, got {values!r}")
-    return vector

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..dynamics.mass_matrix import mass_matrix
-from ..errors import ArgumentError, RobodynError
+from ..errors import ArgumentError, RobodynError, one_of, positive
 from ..model.packed_model import aligned_copy, pack_frame
 from ..model.robot import RobotModel
 from .obstacles import Obstacle, Plane, Probe, Sphere
@@ -50,12 +50,10 @@ class RigidPlant(Plant):
         probes: Sequence[Probe] | None = None,
         seed: int = 0,
     ) -> None:
-        if method not in METHODS:
-            raise ArgumentError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
+        one_of("method", method, METHODS)
         if not substeps >= 1:
             raise ArgumentError(f"substeps must be at least 1, got {substeps!r}")
-        if not friction_width > 0.0:
-            raise ArgumentError(f"friction_width must be positive, got {friction_width!r}")
+        positive("friction_width", friction_width)
         self.method, self.substeps = METHODS[method], int(substeps)
         self.friction, self.friction_width, self.stops = friction, float(friction_width), stops
         self.probes = [Probe(link) for link in model.link_names] if probes is None else probes

@@ -4,11 +4,9 @@ from collections import deque
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from ..errors import ArgumentError
-
-Array = npt.NDArray[np.float64]
+from ..errors import ArgumentError, one_of
+from ..model.rigid_body import Array
 
 VELOCITIES = ("exact", "noisy", "difference")
 
@@ -28,10 +26,7 @@ class SensorModel:
             value = getattr(self, name)
             if not (np.isfinite(value) and value >= 0):
                 raise ArgumentError(f"{name} must be finite and not negative, got {value!r}")
-        if self.velocity not in VELOCITIES:
-            raise ArgumentError(
-                f"velocity must be one of {', '.join(VELOCITIES)}, got {self.velocity!r}"
-            )
+        one_of("velocity", self.velocity, VELOCITIES)
 
 
 # The LWR's own sensors: 0.01 degrees, torque noise of 0.03 % of the limit after filtering.

@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from ..dynamics.compile import kernel
 from ..dynamics.motion import Motion
-from ..errors import ArgumentError
-from .trajectory import Array, Trajectory, names_of, positive, postures
+from ..errors import ArgumentError, positive
+from .trajectory import Array, Trajectory, names_of, postures
 
 
 @kernel("void(float64, vector, matrix, matrix, vector, matrix, matrix, matrix, matrix)")
@@ -55,7 +55,7 @@ class Fourier(Trajectory):
                 f"a and b must both be ({self.n}, H), got {self.a.shape} and {self.b.shape}"
             )
         self.base_frequency = positive("base_frequency", base_frequency, "Hz")
-        self.duration = positive("duration", duration)
+        self.duration = positive("duration", duration, "s")
 
     def _during(self, times: Array) -> Motion:
         motion = Motion(*(np.empty((times.size, self.n)) for _ in Motion._fields))

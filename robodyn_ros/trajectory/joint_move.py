@@ -23,10 +23,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ..dynamics.motion import Motion
-from ..errors import ArgumentError
+from ..errors import ArgumentError, positive
 from ..model.robot import RobotModel
 from .piecewise import PiecewisePolynomial
-from .trajectory import Array, MotionLimits, check_range, names_of, positive, postures
+from .trajectory import Array, MotionLimits, check_range, names_of, postures
 
 PROFILES = ("linear", "cubic", "quintic", "septic", "bang_bang", "trapezoid", "smooth_trapezoid")
 TRAPEZOIDS = ("trapezoid", "smooth_trapezoid")
@@ -232,7 +232,7 @@ def choose_duration(times: Array, wanted: Any, parts: Sequence[str], missing: st
         if shortest == 0.0:
             raise ArgumentError(missing)
         return shortest
-    seconds = positive("duration", wanted)
+    seconds = positive("duration", wanted, "s")
     if seconds < shortest * (1.0 - 1e-12):
         raise ArgumentError(
             f"duration {seconds:g} s is too short: {parts[slowest]} needs {shortest:.6g} s within "

@@ -27,10 +27,11 @@ from ..dynamics.inverse_kinematics import (
     within,
 )
 from ..dynamics.kinematics import ORIGIN
+from ..errors import positive
 from ..model.robot import RobotModel
 from .piecewise import PiecewisePolynomial, hermite
 from .task_space import TaskMove
-from .trajectory import Array, positive
+from .trajectory import Array
 
 REST_GAIN = 3.0  # per move: the null-space distance to `rest` shrinks to e^-3
 SAMPLE_TOLERANCE = 1e-11  # [m, rad], of the pose at the samples
@@ -63,7 +64,7 @@ def follow(
     if the arm is too short, and JointLimitError if a joint would exceed its range or velocity; all
     name the time.
     """
-    dt = positive("dt", dt)
+    dt = positive("dt", dt, "s")
     tip = Tip(model, link, point, orientation)
     goal = None if rest is None else one_state(model, "rest", rest)
     start = inverse_kinematics(

@@ -6,14 +6,12 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Real
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..dynamics.motion import Motion
-from ..errors import ArgumentError
+from ..errors import ArgumentError, positive
 from ..model.robot import RobotModel
 
 Array = npt.NDArray[np.float64]
@@ -49,7 +47,7 @@ class Trajectory(ABC):
 
     def sample(self, dt: float) -> tuple[Array, Motion]:
         """Return times (T,) every dt [s], ending with `duration`, and the motion at them."""
-        dt = positive("dt", dt)
+        dt = positive("dt", dt, "s")
         # A remainder of rounding error only is no step of its own.
         steps = math.ceil(self.duration / dt * (1.0 - 1e-12))
         t = np.append(dt * np.arange(steps), self.duration)
@@ -86,13 +84,6 @@ class MotionLimits:
         given = {"qd_max": qd_max, "qdd_max": qdd_max, "qddd_max": qddd_max}
         numbers = {name: for_each_joint(name, value, n) for name, value in given.items()}
         return cls(**numbers, joint_names=names_of(n, model))
-
-
-def positive(name: str, value: Any, unit: str = "s") -> float:
-    """Return the value as a float; reject what is not a positive, finite number."""
-    if not (isinstance(value, Real) and 0.0 < float(value) < math.inf):
-        raise ArgumentError(f"{name} must be positive and finite [{unit}], got {value!r}")
-    return float(value)
 
 
 def times_of(t: npt.ArrayLike) -> Array:

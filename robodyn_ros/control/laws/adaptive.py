@@ -34,7 +34,7 @@ from ...dynamics.mass_matrix import mass_matrix
 from ...dynamics.ne_star import ne_star
 from ...dynamics.newton_euler import inverse_dynamics
 from ...dynamics.regressor import regressor, slotine_li_regressor
-from ...errors import ArgumentError
+from ...errors import ArgumentError, one_of, positive
 from ...model.robot import RobotModel
 from ..controller import Array, Controller, gains_of
 from .adaptive_parameters import Bounds, Load, Unknowns
@@ -76,21 +76,15 @@ class AdaptiveController(Controller):
         friction_width: float = WIDTH,
         **options: Any,
     ) -> None:
-        if law not in LAWS:
-            raise ArgumentError(f"law must be one of {', '.join(LAWS)}, got {law!r}")
-        if not 0.0 < friction_width < math.inf:
-            raise ArgumentError(
-                f"friction_width must be positive and finite, got {friction_width!r}"
-            )
+        self.law = one_of("law", law, LAWS)
+        self.friction_width = positive("friction_width", friction_width)
         self._unknowns = Unknowns(model, unknown, load or Load(), bounds or {})
         super().__init__(model, **options)
-        self.law = law
         self.rate = gains_of(model, "rate", rate)
         self._check_feedback(kd)
         self.kd = np.zeros(model.n) if kd is None else gains_of(model, "kd", kd)
         self._damping = self.rate if kd is None else np.zeros(model.n)  # of M s [1/s]
         self.dead_zone = gains_of(model, "dead_zone", dead_zone, zero=True)
-        self.friction_width = float(friction_width)
         self.gain = self._unknowns.gain(gain)  # Gamma, (u, u)
         self.adapting = True
         laws: dict[str, Callable[..., Array]] = {
@@ -148,13 +142,8 @@ class AdaptiveController(Controller):
     @np.errstate(over="ignore", invalid="ignore")  # results that are not finite are rejected
     def _law(self, state: Any, reference: Any, dt: float) -> int:
         n = self._robot.n
-        q, qd, q_d, qd_d, qdd_d = numbers = (
-            state.q,
-            state.qd,
-            reference.q,
-            reference.qd,
-            reference.qdd,
-        )
+        numbers = (state.q, state.qd, reference.q, reference.qd, reference.qdd)
+        q, qd, q_d, qd_d, qdd_d = numbers
         if any(type(x) is not np.ndarray or x.shape != (n,) for x in numbers):
             return 1
         if not math.isfinite(sum(float(x.sum()) for x in numbers)):

@@ -21,15 +21,13 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ...dynamics.regressor import friction_columns, rotor_columns
-from ...errors import ArgumentError
-from ...model.rigid_body import as_vector, bodies_of, parameters_of, pseudo_inertia
+from ...errors import ArgumentError, positive
+from ...model.rigid_body import Array, as_vector, bodies_of, parameters_of, pseudo_inertia
 from ...model.robot import RobotModel
 from .physical_consistency import ConsistentBodies, nearest_load
 
-Array = npt.NDArray[np.float64]
 Bounds = Mapping[str, tuple[float, float]]
 
 INERTIAL = ("mass", "mcx", "mcy", "mcz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")
@@ -55,8 +53,7 @@ class Load:
 
     def __post_init__(self) -> None:
         as_vector("place of the load", self.place)
-        if not 0.0 < self.reach < np.inf:
-            raise ArgumentError(f"reach must be positive and finite [m], got {self.reach!r}")
+        positive("reach", self.reach, "m")
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from ...dynamics.compile import kernel
 from ...dynamics.newton_euler import _newton_euler
-from ...errors import ArgumentError
+from ...errors import one_of
 from ...model.packed_model import U
 from ...model.robot import RobotModel
 from ..controller import Controller, gains_of
@@ -68,9 +68,7 @@ class ComputedTorqueController(Controller):
         **options: Any,
     ) -> None:
         super().__init__(model, **options)
-        if mode not in MODES:
-            raise ArgumentError(f"mode must be one of {', '.join(MODES)}, got {mode!r}")
-        self.mode = mode
+        self.mode = one_of("mode", mode, MODES)
         self.kp, self.kd = gains_of(model, "kp", kp), gains_of(model, "kd", kd)
         self._own = np.zeros((3, model.n))
         self._own[: int(W)] = self.kp, self.kd
@@ -89,7 +87,5 @@ class ComputedTorqueController(Controller):
         return cls(model, w**2, 2.0 * xi * w, **options)
 
     def _law(self, state: Any, reference: Any, dt: float) -> int:
-        x, r, own = state, reference, self._own
-        return _computed_torque(
-            self._packed, own, self._mode, x.q, x.qd, r.q, r.qd, r.qdd, self._wanted
-        )
+        r, numbers = reference, (self._packed, self._own, self._mode, state.q, state.qd)
+        return _computed_torque(*numbers, r.q, r.qd, r.qdd, self._wanted)

@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from ...dynamics.compile import kernel
 from ...dynamics.friction import _friction
-from ...errors import ArgumentError
+from ...errors import one_of, positive
 from ...model.packed_model import U, pack_friction
 from ...model.robot import RobotModel
 from ..controller import Array, gains_of, joint_array, part
@@ -48,21 +48,15 @@ class FrictionFeedForward:
     def __init__(
         self, model: RobotModel, *, velocity: str = "reference", width: float = WIDTH
     ) -> None:
-        if velocity not in VELOCITIES:
-            raise ArgumentError(
-                f"velocity must be one of {', '.join(VELOCITIES)}, got {velocity!r}"
-            )
-        if not 0.0 < width < math.inf:
-            raise ArgumentError(f"width must be positive and finite, got {width!r}")
-        self.model, self.velocity, self.width = model, velocity, float(width)
+        self.model, self.width = model, positive("width", width)
+        self.velocity = one_of("velocity", velocity, VELOCITIES)
         self._block = pack_friction(model, width)
         self._tau = np.zeros(model.n)
 
     def add(self, state: Any, reference: Any, given: Array, wanted: Array, dt: float) -> None:
         """Add the friction torque to `wanted`."""
-        owner, name = (
-            (reference, "reference") if self.velocity == "reference" else (state, "state")
-        )
+        name = "reference" if self.velocity == "reference" else "state"
+        owner = reference if self.velocity == "reference" else state
         try:
             failed = _friction(self._block, owner.qd, self._tau)
         except (TypeError, AttributeError):
@@ -125,11 +119,8 @@ class FrictionObserver:
         except TypeError:
             failed = 1
         if failed:
-            thetad, tau = (
-                joint_array(self.model, name, thetad),
-                joint_array(self.model, "tau", tau),
-            )
-            _observe_friction(self._own, thetad, tau, given, dt, wanted)
+            checked = joint_array(self.model, name, thetad), joint_array(self.model, "tau", tau)
+            _observe_friction(self._own, *checked, given, dt, wanted)
 
     def reset(self) -> None:
         """Forget the estimate and the last sample."""

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from ...dynamics.compile import kernel
 from ...dynamics.energy import kinetic_energy
 from ...dynamics.newton_euler import _gravity
-from ...errors import ArgumentError
+from ...errors import one_of
 from ...model.packed_model import U
 from ...model.robot import RobotModel
 from ..controller import Controller, gains_of
@@ -56,11 +56,7 @@ class PdGravityController(Controller):
         **options: Any,
     ) -> None:
         super().__init__(model, **options)
-        if gravity_at not in POSTURES:
-            raise ArgumentError(
-                f"gravity_at must be one of {', '.join(POSTURES)}, got {gravity_at!r}"
-            )
-        self.gravity_at = gravity_at
+        self.gravity_at = one_of("gravity_at", gravity_at, POSTURES)
         self.kp = gains_of(model, "kp", kp, zero=True)
         self.kd = gains_of(model, "kd", kd, zero=True)
         self._own = np.array([self.kp, self.kd])

@@ -12,11 +12,8 @@ control, with the estimate itself as P0.
 """
 
 import numpy as np
-import numpy.typing as npt
 
-from ...model.rigid_body import parameters_of, pseudo_inertia
-
-Array = npt.NDArray[np.float64]
+from ...model.rigid_body import Array, parameters_of, pseudo_inertia
 
 MIN_EIGENVALUE = 1e-9  # of a whitened pseudo-inertia; 1 is that of the unit body
 BISECTIONS = 60  # of the search for a body of a given mass

@@ -19,16 +19,15 @@ For the error e and the damping of J^+ near singular postures, where it would be
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from ...dynamics.kinematics import _point, jacobian
-from ...errors import ArgumentError
+from ...dynamics.kinematics import jacobian
+from ...errors import ArgumentError, positive
 from ...model.packed_model import aligned_copy, pack_frame
-from ...model.rigid_body import as_numbers
+from ...model.rigid_body import as_numbers, as_vector
 from ...model.robot import RobotModel
 from ..controller import Array, Controller, gains_of, joint_array, part
 from .task_kernels import (
@@ -78,7 +77,8 @@ class _PoseController(Controller):
         **options: Any,
     ) -> None:
         super().__init__(model, **options)
-        self.link, self.point, self.orientation = link, _point(point), bool(orientation)
+        self.link, self.orientation = link, bool(orientation)
+        self.point = as_vector("point", point)
         self._rows = 6 if orientation else 3
         self._check_reach()
         self._packed = aligned_copy(model.packed, pack_frame(model, link), self.point)
@@ -133,9 +133,7 @@ class TaskSpaceController(_PoseController):
         **options: Any,
     ) -> None:
         super().__init__(model, link, kp, kd, 1.0, point, orientation, **options)
-        if not 0.0 < dexterity_min < math.inf:
-            raise ArgumentError(f"dexterity_min must be positive, got {dexterity_min!r}")
-        self._dexterity = np.array([math.inf, dexterity_min])
+        self._dexterity = np.array([np.inf, positive("dexterity_min", dexterity_min)])
         damping = gains_of(model, "null_damping", null_damping)
         self._own = np.zeros((4, model.n))
         self._own[int(DAMPING)] = damping

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ...dynamics.compile import kernel
 from ...dynamics.mass_matrix import mass_matrix
-from ...errors import ArgumentError
+from ...errors import positive
 from ...model.packed_model import U
 from ..controller import Array, Controller, gains_of, joint_array
 from ..laws.momentum_damping import Push
@@ -62,9 +62,8 @@ class Admittance(Reaction):
     ) -> None:
         super().__init__(law, 0.0, braking)
         model = law.model
-        if not 0.0 < damping < math.inf:
-            raise ArgumentError(f"damping must be positive and finite [1/s], got {damping!r}")
-        self.gain, self.damping = gains_of(model, "gain", gain), float(damping)
+        self.gain = gains_of(model, "gain", gain)
+        self.damping = positive("damping", damping, "1/s")
         speed, zeros = SPEED_SHARE * speed_limits(model), np.zeros(model.n)
         self._own = np.array([zeros, zeros, speed, model.q_min, model.q_max])
 
