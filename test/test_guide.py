@@ -1,4 +1,4 @@
-"""The guide "your own arm in ten minutes" is followed with an arm that we did not make."""
+"""The guide "your own arm in ten minutes" is followed with an arm of another project."""
 
 import re
 import shlex
@@ -25,7 +25,7 @@ ARM = ROBOTS / "ur_description/urdf/ur5_robot.urdf"
 
 @pytest.fixture
 def desk(tmp_path):
-    """A folder with somebody's arm.urdf."""
+    """A folder with the arm.urdf of another project."""
     pytest.importorskip("rclpy", reason="ROS 2 is not installed")
     if not ARM.is_file():
         pytest.skip("example-robot-data is not installed")
@@ -35,18 +35,18 @@ def desk(tmp_path):
 
 
 def words_of(line):
-    """The command as the guide has it, by this Python, and the file that gets what it prints."""
+    """Return the command of the guide, run by this Python, and the file for its output."""
     line, _, out = line.partition(" > ")
     name, *words = shlex.split(line)
     assert name == "robodyn"
     if words[0] == "demo":
-        words += ["--composed", "--headless"]  # nobody looks
+        words += ["--composed", "--headless"]  # there is no browser
     return [sys.executable, "-m", "robodyn_ros.cli", *words], out.strip()
 
 
 @contextmanager
 def arm_in_motion(folder):
-    """The arm moves and nobody touches it; as the guide says before it records."""
+    """Run the arm without pushes, as the guide asks before it records."""
     from robodyn_ros.nodes.demo import Demo, running
 
     quiet = {"simulator_node": {"pushes.names": [""]}}
@@ -85,7 +85,7 @@ def test_the_guide_is_followed_to_its_end(desk):
 
 
 def check_that_the_detector_takes(*files):
-    """The last step: the node runs with both files, and the tuned thresholds are in force."""
+    """The last step: the node runs with both files and uses the tuned thresholds."""
     from ros_harness import bench
 
     from robodyn_ros.nodes.dynamics_node import DynamicsNode

@@ -62,7 +62,7 @@ def test_python_examples_run(text):
     assert run(sys.executable, "-c", text).strip()
 
 
-# At nodes that run already
+# Commands for running nodes
 LOOKS = ("robodyn topics", "robodyn echo", "robodyn param", "robodyn record")
 
 
@@ -109,7 +109,7 @@ def test_the_page_can_be_seen(running_demo, monkeypatch):
 
 @pytest.fixture(scope="module")
 def recorded(running_demo, tmp_path_factory):
-    """Records the demo when first asked to; a copy of the bag in a folder of one's own."""
+    """A function that copies a bag of the demo, recorded at its first call, into a folder."""
     bags = []
 
     def copy(folder):
@@ -124,7 +124,7 @@ def recorded(running_demo, tmp_path_factory):
 
 
 def recorded_motion(folder):
-    """A log as a user might have it."""
+    """Write the log of a motion as a user might record it; return its path."""
     model = rd.robots.kuka_lwr4()
     motion = rd.excitation(model, duration=10.0, tries=1, qd_max=1.0, qdd_max=4.0)
     t = np.arange(1000) / 100.0
@@ -136,7 +136,7 @@ def recorded_motion(folder):
 
 @pytest.fixture(scope="module")
 def running_demo():
-    """Starts the demo's nodes when first asked to; the domain in which they run."""
+    """A function that returns the domain of the demo's nodes, started at its first call."""
     rooms = ExitStack()
     domain = []
 
