@@ -91,8 +91,8 @@ class Onlooker:
         self._stamps: dict[bytes, float] = {}  # [s], which sample a commanded torque answers
         # Changes of the torque that acts, to be judged: when, from what to what, after how long
         self._changes: deque[tuple[float, np.ndarray, np.ndarray, float]] = deque()
-        node.create_subscription(JointState, "joint_states", self._state, DEEP)
-        node.create_subscription(JointState, "controller_node/reference", self._reference, DEEP)
+        node.create_subscription(JointState, "joint_states", self.on_state, DEEP)
+        node.create_subscription(JointState, "controller_node/reference", self.on_reference, DEEP)
         node.create_subscription(
             Float64MultiArray, "effort_controller/commands", self._command, 10
         )
@@ -135,7 +135,7 @@ class Onlooker:
         else:
             self.invalid += 1
 
-    def _state(self, message: JointState) -> None:
+    def on_state(self, message: JointState) -> None:
         t, tau = seconds(message.header.stamp), np.array(message.effort)
         self._valid("simulator_node", np.array([*message.position, *message.velocity, *tau]))
         self.speed = float(np.abs(message.velocity).max())
@@ -155,7 +155,7 @@ class Onlooker:
             dt = max(dt, answers[1] - answers[0])
         self._compare("acting", t, tau - before, min(dt, LATE))
 
-    def _reference(self, message: JointState) -> None:
+    def on_reference(self, message: JointState) -> None:
         t, tau = seconds(message.header.stamp), np.array(message.effort)
         if self._given is not None:
             self._compare("commanded", t, tau - self._given[1], t - self._given[0])

@@ -13,13 +13,13 @@ from unittest import mock
 import numpy as np
 from fault_processes import memory_of
 from fault_rig import SILENT_AFTER, Case, cases, copied, rig_of, set_stamp
+from node_calls import call_service, fire_timer
 from ros_harness import bench
 
 from diagnostic_msgs.msg import DiagnosticArray  # isort: skip
 from rclpy.qos import QoSProfile, ReliabilityPolicy  # isort: skip
 from sensor_msgs.msg import JointState  # isort: skip
 from std_msgs.msg import Bool, Float64MultiArray  # isort: skip
-from std_srvs.srv import Trigger  # isort: skip
 from trajectory_msgs.msg import JointTrajectory  # isort: skip
 
 from robodyn_ros.control.arm_controller import FOLLOWING, Mode  # isort: skip
@@ -121,7 +121,7 @@ def begins_anew(change):
 
 
 def reset(rig):
-    rig.plant_node._reset(Trigger.Request(), Trigger.Response())
+    call_service(rig.plant_node, "reset")
 
 
 def teleport(rig):
@@ -161,7 +161,7 @@ def clock_of_the_plant_back():
         rig.new_time()  # of another time
         for _ in range(100):
             rig.pass_time(rig.dt)
-            rig.plant_node._tick()
+            fire_timer(rig.plant_node, rig.dt)
         assert rig.plant_node.plant.state.t - before > 0.15
         rig.told("the clock was set back: by 3599.99")
         rig.is_normal_again()
@@ -421,7 +421,7 @@ def controller_restarts_after_reset():
     with rig_of() as rig:
         collided(rig)
         assert rig.run(1.5, lambda: rig.level == "CLEAR")
-        rig.detector._reset(None, Trigger.Response())
+        call_service(rig.detector, "reset")
         assert rig.run(1.0, lambda: rig.level == "CLEAR")
         rig.replace_controller()
         rig.run(0.3)

@@ -19,12 +19,13 @@ os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
 import rclpy  # noqa: E402
 from fuzz_messages import OTHERS, Sent  # noqa: E402
 from fuzz_tools import Verdict, expect  # noqa: E402
+from node_calls import call_service, fire_timers  # noqa: E402
 from rclpy.signals import SignalHandlerOptions  # noqa: E402
 from rosgraph_msgs.msg import Clock  # noqa: E402
 from sensor_msgs.msg import JointState  # noqa: E402
 from source_tree import own_domain  # noqa: E402
 from std_msgs.msg import Float64MultiArray  # noqa: E402
-from std_srvs.srv import SetBool, Trigger  # noqa: E402
+from std_srvs.srv import SetBool  # noqa: E402
 
 from robodyn_ros.control.arm_controller import Mode  # noqa: E402
 from robodyn_ros.detection.detector import Level  # noqa: E402
@@ -34,6 +35,7 @@ from robodyn_ros.nodes.dynamics_node import DynamicsNode  # noqa: E402
 from robodyn_ros.nodes.simulator_node import SimulatorNode  # noqa: E402
 
 DT = 0.002  # [s] between joint states
+VERDICTS = "dynamics_node/collision_state"
 LOST = 3  # rejected joint states in a row after which the collision state is UNKNOWN
 AS_IT_IS = "as it is"  # the unchanged joint state of the plant
 SLACK = 0.005  # [s] by which the torque may be ahead of its rate: stamps and clock differ
@@ -54,12 +56,6 @@ ARGS = {
     "rate": 1.0 / DT,
     "plant.start": START,
 }
-
-
-def callback_of(node: Any, topic: str) -> Any:
-    """Return the callback of a node for this topic."""
-    found = [s.callback for s in node.local_subscriptions if s.topic.endswith(topic)]
-    return found[0]
 
 
 def listen(node: Any, topic: str, callback: Any) -> None:
@@ -103,14 +99,6 @@ class Rig:
         rclpy.try_shutdown()
 
     def _connect(self) -> None:
-        self._measured = [callback_of(n, "joint_states") for n in (self.detector, self.controller)]
-        self._commanded = [
-            callback_of(n, "effort_controller/commands") for n in (self.detector, self.plant)
-        ]
-        self._ticked = [callback_of(node, "/clock") for node in self.nodes]
-        self._pushed = callback_of(self.plant, "/push")
-        self._told = callback_of(self.controller, "/collision_state")
-        self._ordered = callback_of(self.controller, "/joint_trajectory")
         listen(self.plant, "joint_states", self._hear_state)
         listen(self.plant, "/external_torque", self._hear_numbers)
         listen(self.detector, "/residual", self._hear_residual)
@@ -162,7 +150,7 @@ class Rig:
             self.tally["judged"] += not self.excused
         touched = self.level >= Level.CONTACT
         expect(self.excused or not touched, "a false alarm:", message.status)
-        self._told(message)
+        self.controller.receive(VERDICTS, message)
 
     def _hear_command(self, message: Any) -> None:
         tau = np.array(message.data)
@@ -188,16 +176,16 @@ class Rig:
         self.now = t
         tick = Clock()
         set_stamp(tick.clock, t)
-        for callback in self._ticked:
-            callback(tick)
+        for node in self.nodes:
+            node.receive("/clock", tick)
 
     def deliver_state(self, sent: Sent) -> None:
         """Pass a joint state to detector and controller."""
         before, moving = self._residuals, self.controller.arm.moving
         stamp = seconds(sent.message.header.stamp)
         self._excuse(sent.alarms)
-        for callback in self._measured:
-            callback(sent.message)
+        for node in (self.detector, self.controller):
+            node.receive("joint_states", sent.message)
         taken = self._residuals > before
         expect(not (taken and sent.verdict is Verdict.BAD), "believed a joint state:", sent.what)
         follows = self._plain and self.accepted is not None and 0.0 < stamp - self.accepted < 0.1
@@ -222,8 +210,8 @@ class Rig:
         """Pass a command to detector and plant."""
         self._excuse(sent.alarms)
         before, self.state = self.state, None
-        for callback in self._commanded:
-            callback(sent.message)
+        for node in (self.detector, self.plant):
+            node.receive("effort_controller/commands", sent.message)
         taken, self.state = self.state is not None, self.state or before
         expect(not (taken and sent.verdict is Verdict.BAD), "obeyed a command:", sent.what)
         expect(taken or sent.verdict is not Verdict.GOOD, "rejected a command:", sent.what)
@@ -231,7 +219,7 @@ class Rig:
     def deliver_push(self, sent: Sent) -> None:
         """Pass a push to the plant."""
         before = len(self.plant.plant.pushes)
-        self._pushed(sent.message)
+        self.plant.receive("~/push", sent.message)
         taken = len(self.plant.plant.pushes) > before
         self._excuse(taken)
         expect(not (taken and sent.verdict is Verdict.BAD), "was pushed:", sent.what, sent.message)
@@ -241,7 +229,7 @@ class Rig:
         """Pass a trajectory to the controller."""
         arm = self.controller.arm
         mode, wanted = arm.mode, arm.reference
-        self._ordered(sent.message)
+        self.controller.receive("~/joint_trajectory", sent.message)
         if sent.verdict is Verdict.BAD:
             same = arm.mode is mode and np.array_equal(arm.reference.q, wanted.q)
             expect(same, "followed a trajectory:", sent.what, sent.message)
@@ -250,7 +238,7 @@ class Rig:
 
     def deliver_word(self, sent: Sent) -> None:
         """Pass a verdict to the controller."""
-        self._told(sent.message)
+        self.controller.receive(VERDICTS, sent.message)
 
     # time, and calls
 
@@ -273,21 +261,20 @@ class Rig:
         self.set_clock(self.now + duration)
         for _ in range(2):
             for node in self.nodes:
-                for timer in list(node.timers):
-                    timer.callback()
+                fire_timers(node)
 
     def reset_plant(self) -> None:
         """Reset the simulated arm and the time."""
-        self.plant._reset(Trigger.Request(), Trigger.Response())
+        call_service(self.plant, "reset")
         self.tau = self.accepted = None
 
     def clear(self) -> Any:
         """Call `clear` of the controller; return its response."""
-        return self.controller.clear(Trigger.Request(), Trigger.Response())
+        return call_service(self.controller, "clear")
 
     def enable(self, enabled: bool) -> None:
         """Enable or disable the controller."""
-        self.controller._enable(SetBool.Request(data=enabled), SetBool.Response())
+        call_service(self.controller, "enable", SetBool.Request(data=enabled))
 
     def recover(self) -> float:
         """Expect normal operation within a second, with `enable` and `clear` where needed; return

@@ -64,74 +64,74 @@ def state(t, tau):
 
 
 def test_a_step_of_the_commanded_torque_is_seen(seen):
-    seen._reference(state(0.1, 0.0))
-    seen._reference(state(0.2, 50.0))
+    seen.on_reference(state(0.1, 0.0))
+    seen.on_reference(state(0.2, 50.0))
     assert seen.step == pytest.approx(0.5)
     seen.died()
-    seen._reference(state(0.3, 0.0))  # what it said before is still on its way
+    seen.on_reference(state(0.3, 0.0))  # what it said before is still on its way
     seen.begins("controller_node")
-    seen._reference(state(0.305, 90.0))  # a new one begins where it likes
+    seen.on_reference(state(0.305, 90.0))  # a new one begins where it likes
     assert seen.step == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize("node", [None, "controller_node", "dynamics_node"])
 def test_a_step_of_the_torque_that_acts_is_seen_whoever_is_dead(seen, node):
-    seen._state(state(0.4, 0.0))
+    seen.on_state(state(0.4, 0.0))
     if node:
         seen.died()
-    seen._state(state(0.405, 10.0))  # the plant's brake, before anybody is started anew
+    seen.on_state(state(0.405, 10.0))  # the plant's brake, before anybody is started anew
     assert step(seen) == pytest.approx(2.0)
     if node:
         seen.begins(node)
-    seen._state(state(0.410, -10.0))
+    seen.on_state(state(0.410, -10.0))
     assert step(seen) == pytest.approx(4.0)
 
 
 def test_a_pause_allows_for_no_more_than_commands_may_be_late(seen):
     for k in range(20):
-        seen._state(state(0.1 + 0.005 * k, 90.0))
+        seen.on_state(state(0.1 + 0.005 * k, 90.0))
     assert step(seen) == 0.0
-    seen._state(state(0.2, 90.0 - 1e3 * crash_cycles.LATE))
+    seen.on_state(state(0.2, 90.0 - 1e3 * crash_cycles.LATE))
     assert step(seen) == pytest.approx(1.0)
     for k in range(20):
-        seen._state(state(0.205 + 0.005 * k, 70.0))
-    seen._state(state(0.305, -20.0))
+        seen.on_state(state(0.205 + 0.005 * k, 70.0))
+    seen.on_state(state(0.305, -20.0))
     assert step(seen) == pytest.approx(4.5)
 
 
 def test_two_commands_in_a_period_act_at_once_and_are_as_lawful_as_each_of_them(seen):
     for k in range(3):
-        seen._reference(state(0.1 + 0.005 * k, 5.0 * k))
-    seen._state(state(0.2, 0.0))
-    seen._state(state(0.205, 10.0))
+        seen.on_reference(state(0.1 + 0.005 * k, 5.0 * k))
+    seen.on_state(state(0.2, 0.0))
+    seen.on_state(state(0.205, 10.0))
     assert step(seen) == pytest.approx(1.0)
-    seen._state(state(0.21, 0.0))  # from the last to the first: not in a period
+    seen.on_state(state(0.21, 0.0))  # from the last to the first: not in a period
     assert step(seen) == pytest.approx(2.0)
 
 
 def test_commands_that_were_held_up_are_no_excuse_for_more_than_they_may_be_late(seen):
     for k in range(20):
-        seen._reference(state(0.1 + 0.005 * k, 4.0 * k))
-    seen._state(state(0.2, 0.0))
-    seen._state(state(0.205, 76.0))
+        seen.on_reference(state(0.1 + 0.005 * k, 4.0 * k))
+    seen.on_state(state(0.2, 0.0))
+    seen.on_state(state(0.205, 76.0))
     assert step(seen) == pytest.approx(76.0 / (crash_cycles.RATE_MAX * crash_cycles.LATE))
 
 
 def test_a_command_may_be_heard_after_it_has_acted(seen):
-    seen._reference(state(0.1, 0.0))
-    seen._state(state(0.2, 0.0))
-    seen._state(state(0.205, 10.0))
-    seen._reference(state(0.11, 10.0))
-    seen._state(state(0.4, 10.0))
+    seen.on_reference(state(0.1, 0.0))
+    seen.on_state(state(0.2, 0.0))
+    seen.on_state(state(0.205, 10.0))
+    seen.on_reference(state(0.11, 10.0))
+    seen.on_state(state(0.4, 10.0))
     assert seen.step == pytest.approx(1.0)
 
 
 def test_a_new_plant_begins_where_it_likes_and_is_compared_from_then_on(seen):
-    seen._state(state(0.1, 50.0))
+    seen.on_state(state(0.1, 50.0))
     seen.begins("simulator_node")
-    seen._state(state(0.2, 0.0))
+    seen.on_state(state(0.2, 0.0))
     assert step(seen) == 0.0
-    seen._state(state(0.205, 20.0))
+    seen.on_state(state(0.205, 20.0))
     assert step(seen) == pytest.approx(4.0)
 
 
