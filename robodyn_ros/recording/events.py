@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..detection.detector import Level
-from ..detection.monitor import CONTACT
+from ..detection.monitor_step import CONTACT
 from .offline import Detection, Event
 from .run import Array, Run, Span
 

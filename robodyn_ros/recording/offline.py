@@ -16,19 +16,9 @@ import numpy.typing as npt
 from ..detection.detector import Level
 from ..detection.effort_scale import scale_text
 from ..detection.fault import EFFORT_SCALE, SENSOR_FREEZE, Fault
-from ..detection.monitor import (
-    CONTACT,
-    GAP,
-    OVERFLOW,
-    SCALED,
-    STUCK,
-    UNSTUCK,
-    Rows,
-    locate,
-    monitor_rows,
-    why_restarted,
-)
+from ..detection.monitor import Rows, locate, monitor_rows, why_restarted
 from ..detection.monitor_settings import MonitorSettings
+from ..detection.monitor_step import CONTACT, GAP, OVERFLOW, SCALED, STUCK, UNSTUCK
 from ..detection.verdict import Verdict
 from ..errors import ArgumentError
 from ..model.robot import RobotModel

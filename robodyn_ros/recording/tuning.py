@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from ..detection.monitor import CONTACT, UNKNOWN, compare_rows
+from ..detection.monitor import compare_rows
 from ..detection.monitor_settings import MonitorSettings, ThresholdSettings
+from ..detection.monitor_step import CONTACT, UNKNOWN
 from ..detection.thresholds import Thresholds, calibrate
 from ..errors import ArgumentError
 from .bag_reader import Progress, quiet

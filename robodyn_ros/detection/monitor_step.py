@@ -1,0 +1,240 @@
+"""The compiled step of the monitor: one sample through observer, checks and detector.
+
+`ContactMonitor` calls `step` for every sample, `monitor_rows` runs `steps` over a recording: both
+are the same code.
+"""
+
+import math
+
+from ..dynamics.compile import inline, kernel
+from ..model.packed_model import U
+from ..sensing.gap_compensation import fill_gap, restart_gap, shrink
+from ..sensing.stuck import READING, find_stuck, forget_readings
+from .detector import COLLISION_ON, CONTACT_ON, ON, Level, follow, forget_times
+from .detector import DT as DETECTOR_DT
+from .detector import ROWS as DETECTOR_ROWS
+from .effort_scale import USUAL_SCALES, find_scale, restart_scale
+from .observer import observe, restart_observer, set_step
+
+# The arrays in which all parts keep their state: observer; gap compensation, rows and scalars;
+# effort scale, rows and time; stuck readings; detector, rows and scalars; the monitor's own
+# scalars and rows
+MEMORY = (
+    "float64[::1], float64[:, ::1], float64[::1], float64[:, ::1], float64[::1], float64[:, ::1],"
+    " float64[:, ::1], float64[::1], float64[::1], float64[:, ::1]"
+)
+ROUNDING = 1e-6  # [s], of the difference of two stamps
+LOWEST_SCALE, HIGHEST_SCALE = USUAL_SCALES
+
+# What a step finds: a level of `Level`, or why that is UNKNOWN
+UNKNOWN, CLEAR, CONTACT, COLLISION = (int(level) for level in Level)
+SETTLING, GAP, OVERFLOW, SCALED, STUCK, UNSTUCK = range(10, 16)
+# How a sample is told to the step, as bits
+RESTARTS, USABLE, LATE = 1, 2, 4
+
+# Scalars: time of the previous sample [s], whether there was one, time since the detector was
+# reset and its settling time [s], the observer's longest step [s], whether velocity matters to the
+# thresholds, whether torque is commanded, share of the threshold that counts for stuck readings,
+# with their time [s] and number of samples, the stuck joint, the scale of the effort
+(
+    LAST,
+    RUNNING,
+    SETTLED,
+    SETTLING_TIME,
+    LONGEST_STEP,
+    MOVING,
+    COMMANDED,
+    STUCK_SHARE,
+    STUCK_TIME,
+    STUCK_SAMPLES,
+    STUCK_JOINT,
+    EFFORT_FACTOR,
+    SCALARS,
+) = (U(k) for k in range(13))
+# Rows, n numbers each: residual, previous velocity, smoothed acceleration, torque, its mean over
+# the step and its change, residual without what gaps may have caused, observer gain, contact
+# threshold at rest (inf for a masked joint), torque change that counts for stuck readings
+R, QD, QDD, TAU, MEAN, CHANGE, CERTAIN, GAIN, LIMIT, ENOUGH, ROWS = (U(k) for k in range(11))
+
+
+@kernel(f"int64({MEMORY})")
+def restart(observer, gap, gap_common, scale, scale_time, stuck, detector, _, own, rows):
+    """Forget everything that was measured."""
+    restart_observer(observer)
+    restart_gap(gap, gap_common)
+    restart_scale(scale, scale_time)
+    forget_readings(stuck)
+    forget_times(detector)
+    for k in range(U(rows.shape[1])):
+        rows[R, k] = rows[QDD, k] = 0.0
+    own[RUNNING], own[SETTLED], own[STUCK_JOINT] = 0.0, 0.0, -1.0
+    return 0
+
+
+@inline
+def _accelerate(rows, qd, before, dt):
+    """Update the acceleration: differences of velocity, smoothed as the residual is."""
+    gain, blend = -1.0, 0.0
+    for k in range(U(qd.size)):
+        if rows[GAIN, k] != gain:  # most arms have one gain for all joints
+            gain = rows[GAIN, k]
+            blend = -math.expm1(-gain * dt)
+        rows[QDD, k] += blend * ((qd[k] - before[k]) / dt - rows[QDD, k])
+
+
+@inline
+def _compare(detector, common, own, r, qd, qdd, dt):
+    """Compare a residual with its thresholds; return the level, or SETTLING."""
+    common[DETECTOR_DT] = dt
+    above = follow(detector, common, r, qd, qdd)
+    own[SETTLED] += dt
+    if above < 0:
+        return OVERFLOW
+    if own[SETTLED] <= own[SETTLING_TIME]:
+        return SETTLING
+    if above & COLLISION_ON:
+        return COLLISION
+    return CONTACT if above & CONTACT_ON else CLEAR
+
+
+@inline
+def _step(
+    observer, gap, gap_common, scale, scale_time, stuck, detector, common, own, rows,
+    told, t, q, qd, tau,
+):  # fmt: skip
+    """Take one sample; return the level found, or why it is UNKNOWN."""
+    n = U(rows.shape[1])
+    usable, reason = told & USABLE != 0, SETTLING
+    dt = t - own[LAST]
+    frozen = int(own[STUCK_JOINT])
+    if usable and frozen >= 0 and q[frozen] != stuck[READING, frozen]:
+        reason = UNSTUCK
+    elif usable and own[RUNNING] != 0.0 and dt > own[LONGEST_STEP] + ROUNDING:
+        reason = GAP  # K dt must not exceed 1
+    if told & RESTARTS or reason != SETTLING:
+        restart(
+            observer, gap, gap_common, scale, scale_time, stuck, detector, common, own, rows
+        )  # fmt: skip
+    if told & LATE or not usable:
+        forget_times(detector)
+        own[SETTLED] = 0.0
+    if not usable:
+        return SETTLING
+    first = own[RUNNING] == 0.0
+    dt = own[LONGEST_STEP] if first else min(dt, own[LONGEST_STEP])
+    inexact = fill_gap(gap, gap_common, tau, dt, rows[MEAN])
+    set_step(observer, dt)
+    if observe(observer, q, qd, rows[MEAN], rows[R]) != 0:
+        forget_times(detector)
+        own[SETTLED] = 0.0
+        return OVERFLOW
+    if own[MOVING] != 0.0 and not first:
+        _accelerate(rows, qd, rows[QD], dt)
+    for k in range(n):
+        rows[QD, k] = qd[k]
+        rows[CHANGE, k] = tau[k] - rows[TAU, k]
+        rows[TAU, k] = tau[k]
+    own[RUNNING], own[LAST] = 1.0, t
+    if first:
+        return reason
+    own[EFFORT_FACTOR] = find_scale(scale, scale_time, rows[R], tau, dt)
+    if not LOWEST_SCALE < own[EFFORT_FACTOR] < HIGHEST_SCALE:
+        forget_times(detector)
+        own[SETTLED] = 0.0
+        return SCALED
+    if own[COMMANDED] != 0.0:
+        for k in range(n):
+            rows[ENOUGH, k] = own[STUCK_SHARE] * rows[LIMIT, k]
+            if abs(rows[R, k]) <= rows[ENOUGH, k]:
+                rows[ENOUGH, k] = math.inf
+        found = find_stuck(
+            stuck, q, rows[CHANGE], rows[ENOUGH], dt, own[STUCK_TIME], own[STUCK_SAMPLES]
+        )
+        if own[STUCK_JOINT] < 0.0:
+            own[STUCK_JOINT] = found
+        if own[STUCK_JOINT] >= 0.0:
+            forget_times(detector)
+            own[SETTLED] = 0.0
+            return STUCK
+    r = rows[R]
+    if inexact:
+        shrink(gap, rows[R], rows[CERTAIN])
+        r = rows[CERTAIN]
+    return _compare(detector, common, own, r, qd, rows[QDD], dt)
+
+
+@kernel(f"int64({MEMORY}, int64, float64, float64[::1], float64[::1], float64[::1])")
+def step(
+    observer, gap, gap_common, scale, scale_time, stuck, detector, common, own, rows,
+    told, t, q, qd, tau,
+):  # fmt: skip
+    """Take one sample; return the level found, or why it is UNKNOWN."""
+    return _step(
+        observer, gap, gap_common, scale, scale_time, stuck, detector, common, own, rows,
+        told, t, q, qd, tau,
+    )  # fmt: skip
+
+
+@kernel(
+    f"int64({MEMORY},"
+    " int64[::1], int64[::1], int64, float64[::1], float64[:, ::1], float64[:, ::1],"
+    " float64[:, ::1], float64[:, ::1], float64[:, ::1], int64[::1], float64[::1],"
+    " boolean[:, ::1])"
+)
+def steps(
+    observer, gap, gap_common, scale, scale_time, stuck, detector, common, own, rows,
+    status, late, max_invalid, t, q, qd, tau, r, certain, found, value, above,
+):  # fmt: skip
+    """The same over many samples; value: what the reason for UNKNOWN is about."""
+    n, invalid = U(rows.shape[1]), 0
+    for k in range(U(t.size)):
+        invalid = invalid + 1 if status[k] == 2 else 0
+        if 0 < invalid <= max_invalid:  # the previous verdict stands
+            found[k] = found[k - U(1)] if k > 0 else SETTLING
+            for j in range(n):
+                above[k, j] = k > 0 and above[k - U(1), j]
+                r[k, j] = rows[R, j]
+            if certain.size:
+                shrink(gap, rows[R], certain[k])
+            continue
+        told = LATE * late[k]
+        if status[k] == 1:
+            told |= RESTARTS
+        if status[k] <= 1 and not math.isnan(tau[k, 0]):
+            told |= USABLE
+        found[k] = _step(
+            observer, gap, gap_common, scale, scale_time, stuck, detector, common, own, rows,
+            told, t[k], q[k], qd[k], tau[k],
+        )  # fmt: skip
+        if found[k] == SCALED:
+            value[k] = own[EFFORT_FACTOR]
+        elif found[k] == STUCK:
+            value[k] = own[STUCK_JOINT]
+        if certain.size:
+            shrink(gap, rows[R], certain[k])
+        for j in range(n):
+            r[k, j] = rows[R, j]
+            on = detector[ON, j] != 0.0 or detector[DETECTOR_ROWS + ON, j] != 0.0
+            above[k, j] = on and CONTACT <= found[k] <= COLLISION
+    return 0
+
+
+@kernel(
+    "int64(float64[:, ::1], float64[::1], float64[::1], float64[:, ::1], int64[::1], float64[::1],"
+    " float64[:, ::1], float64[:, ::1], int64[::1])"
+)
+def compare_samples(detector, common, own, rows, found, t, r, qd, level):
+    """The last stage of `step` over many samples; found: by `step` with other thresholds."""
+    for k in range(U(t.size)):
+        if found[k] > SETTLING or k == 0:  # the observer restarted, or the sample was unusable
+            forget_times(detector)
+            own[SETTLED] = 0.0
+            for j in range(U(r.shape[1])):
+                rows[QDD, j] = 0.0
+            level[k] = UNKNOWN
+            continue
+        dt = t[k] - t[k - U(1)]
+        _accelerate(rows, qd[k], qd[k - U(1)], dt)
+        found_level = _compare(detector, common, own, r[k], qd[k], rows[QDD], dt)
+        level[k] = found_level if found_level <= COLLISION else UNKNOWN
+    return 0
