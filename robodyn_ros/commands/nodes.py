@@ -41,7 +41,7 @@ def demo(
     Exit code 0 only if every push was detected, without a false alarm, and the arm resumed.
     """
     with needs_ros():
-        from ..nodes.demo_command import run_demo
+        from ..nodes.demo import run_demo
     pushes = push or []
     ok = run_demo(
         robot, urdf, plant, pushes, params, duration, composed, headless, page, picture, console

@@ -152,7 +152,7 @@ def record(
             writer,
             topics or [],
             namespace,
-            duration,
+            math.inf if duration is None else duration,
             lambda recorder, elapsed: screen.update(
                 topics_table(recorder.topics.values(), f"{path}: {elapsed:.1f} s, Ctrl-C ends it")
                 if recorder.topics

@@ -1,4 +1,4 @@
-"""ArmNode: what all nodes of an arm share: robot, parameters, clocks and diagnostics."""
+"""ArmNode: base of all nodes of an arm, with robot, parameters, clocks and diagnostics."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rosgraph_msgs.msg import Clock as ClockMessage
@@ -16,22 +16,18 @@ from std_msgs.msg import String
 
 from ..errors import ModelWarning, RobodynError
 from ..model.robot import RobotModel
-from .codec import seconds
+from .codec import seconds, status_message
 from .local_topics import Callback, LocalPublisher, LocalSubscription
 from .node_settings import RobotSettings
 from .parameters import Parameters
 from .runtime import LATCHED, STATE_IN
 
-GRAPH_PERIOD = 0.05  # [s] between two checks of who subscribes
+GRAPH_PERIOD = 0.05  # [s] between two checks for subscribers
 WARNING_PERIOD = 1.0  # [s] between two warnings of the same prefix
 
 
 class ArmNode(Node):
-    """A node for one arm.
-
-    A subclass calls `wait_for_robot` at the end of its constructor; `configure(model)` is called
-    once the robot is known.
-    """
+    """A node of one arm. A subclass calls `wait_for_robot` at the end of its constructor."""
 
     def __init__(self, name: str, settings: Any) -> None:
         super().__init__(name)
@@ -40,26 +36,26 @@ class ArmNode(Node):
         self.exit_code = 0
         self.robot: RobotModel | None = None
         self._warned_at: dict[str, float] = {}  # prefix: wall time [s]
-        self.last_warning = ""  # the last one since /diagnostics was published
+        self.last_warning = ""  # since /diagnostics was last published
         self.local_publishers: list[LocalPublisher] = []
         self.local_subscriptions: list[LocalSubscription] = []
         self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
-        # On wall time: they go on when simulated time stands still
+        # On wall time, which continues when simulated time stops
         self.steady_clock = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(1.0, self.publish_diagnostics, clock=self.steady_clock)
         self.create_timer(GRAPH_PERIOD, self.poll_graph, clock=self.steady_clock)
         self.simulated = bool(self.get_parameter("use_sim_time").value)
         self._simulated_time = 0.0  # [s]
-        if self.simulated:  # locally, so that it arrives before what happens at that time
+        if self.simulated:  # locally, so that the time arrives before the messages of that time
             self.local_subscription(ClockMessage, "/clock", self._on_clock, STATE_IN)
 
     @property
     def settings(self) -> Any:
-        """The parameters as a checked set."""
+        """Present parameters as a checked set."""
         return self.parameters.settings
 
     def wait_for_robot(self) -> None:
-        """Configure the node at once if parameters name the robot, else on robot_description."""
+        """Call `configure` now if parameters name the robot, else once it is published."""
         robot: RobotSettings = self.settings.robot
         if robot.name or robot.urdf:
             self._set_robot(self._load(""))
@@ -68,36 +64,36 @@ class ArmNode(Node):
             self.local_subscription(String, "robot_description", self._on_description, LATCHED)
 
     def configure(self, model: RobotModel) -> None:
-        """Create everything that depends on the robot."""
+        """Create all that depends on the robot; called once, when it is known."""
         raise NotImplementedError
 
     def prepare_settings(self, settings: Any) -> Callable[[], None]:
-        """Check new settings, raise if they do not fit; return what takes them over."""
+        """Return a function that applies these settings; raise if they are invalid."""
         return lambda: None
 
     def health(self) -> tuple[str, dict[str, Any]]:
-        """Return what is wrong, or an empty text, and facts for /diagnostics."""
+        """Return the present problem, or '', and facts, for /diagnostics."""
         return "", {}
 
     def begin_stop(self) -> None:
-        """Begin to stop after a signal; `stopped` tells when that is done."""
+        """Begin to stop after a signal; set `stopped` when done."""
         self.stopped = True
 
     def local_publisher(self, kind: Any, topic: str, qos: Any) -> LocalPublisher:
-        """Create a publisher that other nodes of this process receive by plain calls."""
+        """Create a publisher that calls subscriptions of this process directly."""
         self.local_publishers.append(LocalPublisher(self, kind, topic, qos))
         return self.local_publishers[-1]
 
     def local_subscription(
         self, kind: Any, topic: str, callback: Callback, qos: Any, *, keep_remote: bool = False
     ) -> LocalSubscription:
-        """Create a subscription that nodes of this process serve by plain calls."""
+        """Create a subscription that publishers of this process call directly."""
         made = LocalSubscription(self, kind, topic, callback, qos, keep_remote=keep_remote)
         self.local_subscriptions.append(made)
         return made
 
     def receive(self, topic: str, message: Any) -> None:
-        """Handle a message as if it had arrived on the topic; topic: as given when subscribing."""
+        """Handle a message as if it had arrived on this topic of `local_subscription`."""
         full = self.resolve_topic_name(topic)
         for subscription in self.local_subscriptions:
             if subscription.topic == full:
@@ -108,38 +104,31 @@ class ArmNode(Node):
         return self._simulated_time if self.simulated else time.time()
 
     def wall(self) -> float:
-        """Return the time of a clock that goes on when simulated time stands still [s]."""
+        """Return the time of a steady clock [s], which continues when simulated time stops."""
         return time.monotonic()
 
     def warn_throttled(self, text: str) -> None:
-        """Log a warning, throttled per message prefix (up to its colon); /diagnostics has the
-        last one.
-        """
+        """Log a warning, throttled per prefix (up to the colon); show it on /diagnostics."""
         wall, prefix, self.last_warning = self.wall(), text.partition(":")[0], text
         if wall - self._warned_at.get(prefix, -math.inf) >= WARNING_PERIOD:
             self._warned_at[prefix] = wall
             self.get_logger().warning(text)
 
     def poll_graph(self) -> None:
-        """Find out which topics have subscribers."""
+        """Check which topics have subscribers."""
         for publisher in self.local_publishers:
             publisher.count_subscribers()
 
     def publish_diagnostics(self) -> None:
-        """Publish what is wrong, and facts, on /diagnostics."""
+        """Publish the present problem and facts on /diagnostics."""
         wrong, facts = self.health() if self.robot else ("waiting for robot_description", {})
         facts["warning"], self.last_warning = self.last_warning, ""
         wrong = wrong or facts["warning"]
-        status = DiagnosticStatus(
-            name=self.get_fully_qualified_name().lstrip("/"),
-            hardware_id=self.robot.name if self.robot else "",
-            level=DiagnosticStatus.WARN if wrong else DiagnosticStatus.OK,
-            message=wrong or "running",
-            values=[KeyValue(key=key, value=str(value)) for key, value in facts.items()],
-        )
-        array = DiagnosticArray(status=[status])
-        array.header.stamp = self.get_clock().now().to_msg()
-        self._diagnostics.publish(array)
+        name, robot = self.get_fully_qualified_name().lstrip("/"), self.robot
+        level = DiagnosticStatus.WARN if wrong else DiagnosticStatus.OK
+        text, hardware = wrong or "running", robot.name if robot else ""
+        message = status_message(name, self.now(), level, text, facts, hardware)
+        self._diagnostics.publish(message)
 
     def _on_clock(self, message: ClockMessage) -> None:
         self._simulated_time = seconds(message.clock)
@@ -153,7 +142,7 @@ class ArmNode(Node):
                 self.stopped, self.exit_code = True, 1
 
     def _load(self, description: str) -> RobotModel:
-        """Return the model; its warnings go to the log and to /diagnostics."""
+        """Return the model; log its warnings."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", ModelWarning)
             model: RobotModel = self.settings.robot.load(description)

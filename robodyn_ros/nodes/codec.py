@@ -1,21 +1,21 @@
-"""Verdicts as messages, and back: the one place that knows how.
+"""Conversion of verdicts and states to messages and back; no other module does this.
 
 Numbers travel in typed fields: the stamp in the header, the level in the status, the residual on
-`~/residual`, link and force on `~/external_wrench`. The texts beside them are for people; the only
-ones that nodes read back are names: of joints, links, levels and kinds of faults.
+`~/residual`, link and force on `~/external_wrench`. The texts beside them are for people; nodes
+read only names from them: of joints, links, levels and kinds of faults.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from builtin_interfaces.msg import Duration, Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
-from geometry_msgs.msg import Point, WrenchStamped
+from geometry_msgs.msg import Point, Wrench, WrenchStamped
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from visualization_msgs.msg import Marker, MarkerArray
@@ -31,12 +31,12 @@ ARROW_COLOURS = {Level.CONTACT: (1.0, 0.7, 0.0), Level.COLLISION: (0.9, 0.1, 0.1
 
 
 class CollisionReport(NamedTuple):
-    """What `~/collision_state` says."""
+    """Content of a message on `~/collision_state`."""
 
     t: float  # [s], of the sample
     level: Level
     joints: tuple[str, ...]
-    link: str  # touched; empty: none, or it cannot be told
+    link: str  # touched; empty: none or unknown
     cause: str  # why the level is UNKNOWN
     link_cause: str  # why no link is named
     fault: str  # kind of fault, or empty
@@ -50,28 +50,34 @@ def seconds(stamp: Time) -> float:
 
 
 def set_stamp(stamp: Time, t: float) -> None:
-    """Write a time [s] into a stamp; `seconds` then gives exactly the same time."""
+    """Write a time [s] into a stamp; `seconds` returns exactly the same time."""
     whole = math.floor(t)
     nanosec = round((t - whole) * 1e9)
     stamp.sec, stamp.nanosec = whole + nanosec // 1_000_000_000, nanosec % 1_000_000_000
 
 
-def collision_state(verdict: Verdict, t: float, source: str, worst: Level) -> DiagnosticArray:
-    """Return the message for `~/collision_state` about a sample of the time t [s]."""
-    texts = verdict.texts() | {"worst": worst.name}
+def status_message(
+    name: str, t: float, level: bytes, text: str, values: Mapping[str, Any], hardware: str = ""
+) -> DiagnosticArray:
+    """Return a DiagnosticArray of one status, of the time t [s]."""
+    pairs = [KeyValue(key=key, value=str(value)) for key, value in values.items()]
     status = DiagnosticStatus(
-        level=bytes([SEVERITY[verdict.level]]),
-        name=source,
-        message=verdict.level.name,
-        values=[KeyValue(key=key, value=value) for key, value in texts.items()],
+        name=name, level=level, message=text, hardware_id=hardware, values=pairs
     )
     message = DiagnosticArray(status=[status])
     set_stamp(message.header.stamp, t)
     return message
 
 
+def collision_state(verdict: Verdict, source: str, worst: Level) -> DiagnosticArray:
+    """Return the message for `~/collision_state`; worst: level since the last reset."""
+    level = bytes([SEVERITY[verdict.level]])
+    texts = verdict.texts() | {"worst": worst.name}
+    return status_message(source, verdict.t, level, verdict.level.name, texts)
+
+
 def read_collision_state(message: DiagnosticArray) -> CollisionReport:
-    """Return what a message on `~/collision_state` says; a level that is not known is UNKNOWN."""
+    """Return the content of a message on `~/collision_state`; undefined levels become UNKNOWN."""
     if not message.status:
         return CollisionReport(0.0, Level.UNKNOWN, (), "", "empty", "", "", "", Level.UNKNOWN)
     status = message.status[0]
@@ -95,19 +101,12 @@ def controller_state(
 ) -> DiagnosticArray:
     """Return the message for `controller_node/state`, of the time t [s]."""
     texts = {"reason": reason, "detector": "heard" if detector_heard else "not heard"}
-    status = DiagnosticStatus(
-        name=source,
-        level=DiagnosticStatus.OK if follows else DiagnosticStatus.WARN,
-        message=mode,
-        values=[KeyValue(key=key, value=value) for key, value in texts.items()],
-    )
-    message = DiagnosticArray(status=[status])
-    set_stamp(message.header.stamp, t)
-    return message
+    level = DiagnosticStatus.OK if follows else DiagnosticStatus.WARN
+    return status_message(source, t, level, mode, texts)
 
 
 def read_controller_state(message: DiagnosticArray) -> tuple[str, str, bool]:
-    """Return mode, reason, and whether the controller has heard a detector."""
+    """Return mode, reason, and whether the controller has received a verdict."""
     (status,) = message.status
     texts = {item.key: item.value for item in status.values}
     return status.message, texts.get("reason", ""), texts.get("detector") == "heard"
@@ -118,24 +117,25 @@ def trajectory_message(names: Sequence[str], points: Sequence[TrajectoryPoint]) 
     message = JointTrajectory(joint_names=list(names))
     for point in points:
         sec, nanosec = divmod(round(point.time_from_start * 1e9), 1_000_000_000)
-        message.points.append(
-            JointTrajectoryPoint(
-                positions=list(point.positions),
-                velocities=list(point.velocities),
-                accelerations=list(point.accelerations),
-                time_from_start=Duration(sec=sec, nanosec=nanosec),
-            )
-        )
+        made = JointTrajectoryPoint(time_from_start=Duration(sec=sec, nanosec=nanosec))
+        made.positions, made.velocities = list(point.positions), list(point.velocities)
+        made.accelerations = list(point.accelerations)
+        message.points.append(made)
     return message
+
+
+def set_wrench(wrench: Wrench, values: Sequence[float]) -> None:
+    """Write force and torque (6,) [N, N m] into a message."""
+    force, torque = wrench.force, wrench.torque
+    force.x, force.y, force.z, torque.x, torque.y, torque.z = values
 
 
 def fill_wrench(message: WrenchStamped, verdict: Verdict) -> WrenchStamped:
     """Write the verdict's wrench, in the axes of the link that the frame names."""
     set_stamp(message.header.stamp, verdict.t)
     message.header.frame_id = verdict.wrench_link
-    force, torque = message.wrench.force, message.wrench.torque
     values = [0.0] * 6 if verdict.wrench is None else verdict.wrench.tolist()
-    force.x, force.y, force.z, torque.x, torque.y, torque.z = values
+    set_wrench(message.wrench, values)
     return message
 
 
@@ -146,13 +146,13 @@ def read_wrench(message: WrenchStamped) -> tuple[float, str, Array]:
     return seconds(message.header.stamp), message.header.frame_id, values
 
 
-def read_residual(message: JointState) -> tuple[float, Array]:
-    """Return time [s] and residual (n,) [N m or N] of a message on `~/residual`."""
+def read_effort(message: JointState) -> tuple[float, Array]:
+    """Return time [s] and effort (n,) [N m or N], such as a residual or an external torque."""
     return seconds(message.header.stamp), np.array(message.effort, dtype=np.float64)
 
 
 def force_arrow(verdict: Verdict) -> MarkerArray:
-    """Return an arrow for RViz that ends at the touched link, or its removal without contact."""
+    """Return an arrow for RViz that ends at the touched link; without contact, its removal."""
     arrow = Marker(ns="contact_force", type=Marker.ARROW, action=Marker.DELETE)
     arrow.header.frame_id = verdict.wrench_link
     set_stamp(arrow.header.stamp, verdict.t)

@@ -1,4 +1,4 @@
-"""CommandConflict: whether another node commands the arm, too."""
+"""CommandConflict: detects another node that commands the arm."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from std_msgs.msg import Float64MultiArray
 from .local_topics import LocalPublisher
 from .runtime import STATE_IN
 
-OWN_COMMANDS = 64  # latest own ones, which may still arrive on the topic
+OWN_KEPT = 64  # latest own commands, which may still arrive on the topic
 
 
 class CommandConflict:
-    """Subscribes to the node's own command topic while others publish there, and only then.
+    """Subscribes to the node's own command topic while other nodes publish on it.
 
-    A second publisher alone proves nothing: the middleware remembers that of a killed process for
-    some 20 s. A command that is not the node's own does. report: called with the others' names.
+    A second publisher is no proof, since the middleware remembers that of a killed process for
+    some 20 s; a foreign command is. report: called with the names of the other nodes.
     """
 
     def __init__(
@@ -27,7 +27,7 @@ class CommandConflict:
     ) -> None:
         self._node, self._report = node, report
         self._topic = publisher.topic
-        self._own: deque[bytes] = deque(maxlen=OWN_COMMANDS)
+        self._own: deque[bytes] = deque(maxlen=OWN_KEPT)
         self._subscription: Any = None
 
     def sent(self, command: Float64MultiArray) -> None:
@@ -53,9 +53,8 @@ class CommandConflict:
             self._report(self._names())
 
     def _names(self) -> str:
-        """Return the nodes that publish there, without this one."""
-        known = self._node.get_publishers_info_by_topic(self._topic)
-        names = [info.node_name for info in known]
+        infos = self._node.get_publishers_info_by_topic(self._topic)
+        names = [info.node_name for info in infos]
         if self._node.get_name() in names:
             names.remove(self._node.get_name())
         return ", ".join(names)

@@ -1,13 +1,11 @@
 """composed_nodes: plant, controller, detector and demo in one process.
 
-They reach each other by plain calls; other processes hear the topics as usual.
+They call each other directly; other processes receive the topics as usual.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-from rclpy.clock import Clock, ClockType
 
 from .arm_node import ArmNode
 from .controller_node import ControllerNode
@@ -17,14 +15,11 @@ from .local_topics import LocalQueue
 from .runtime import run
 from .simulator_node import SimulatorNode
 
-RETRY = 0.1  # [s] after which a node that waited for its robot is connected
+RETRY_TIME = 0.1  # [s] until nodes that still waited for their robot are connected
 
 
 def connect(nodes: Sequence[ArmNode], queue: LocalQueue | None = None) -> None:
-    """Let nodes call each other where one publishes what another subscribes to.
-
-    A node may still wait for its robot's description: then again a little later.
-    """
+    """Connect publishers and subscriptions of these nodes; again later if one has no robot yet."""
     queue = queue or LocalQueue()
     publishers = [publisher for node in nodes for publisher in node.local_publishers]
     for node in nodes:
@@ -37,8 +32,7 @@ def connect(nodes: Sequence[ArmNode], queue: LocalQueue | None = None) -> None:
             timer.cancel()
             connect(nodes, queue)
 
-        steady = Clock(clock_type=ClockType.STEADY_TIME)
-        timer = nodes[0].create_timer(RETRY, retry, clock=steady)
+        timer = nodes[0].create_timer(RETRY_TIME, retry, clock=nodes[0].steady_clock)
 
 
 def main(args: list[str] | None = None) -> int:

@@ -1,4 +1,4 @@
-"""controller_node: torques that track a motion, and a reaction when something touches the arm."""
+"""controller_node: torque commands that track a trajectory, and reactions to contact."""
 
 from __future__ import annotations
 
@@ -22,23 +22,24 @@ from ..model.robot import RobotModel
 from ..sensing.sample import Sample, Status
 from ..sensing.settings import SensingSettings
 from ..trajectory.trajectory_msg import from_points
-from .codec import controller_state, read_collision_state, read_residual
+from .codec import controller_state, read_collision_state, read_effort
 from .command_conflict import CommandConflict
 from .node_settings import ControllerSettings
 from .runtime import LATCHED, STATE_IN, STATE_OUT, EffortMessage, JointStateMessage, run
 from .state_node import StateNode
 
+REST_POLL = 0.02  # [s] between two checks of whether the arm has come to rest
 REACT_TO = {"contact": Level.CONTACT, "collision": Level.COLLISION}
 
 
 class ControllerNode(StateNode):
-    """Answers every joint state with a command."""
+    """Publishes a command for every joint state."""
 
     def __init__(self) -> None:
         super().__init__("controller_node", ControllerSettings())
         self.detector_stamp = 0.0  # [s], of the detector's last verdict
         self.detector_heard = False
-        self.answered = 0.0  # [s], the last valid sample that was answered
+        self.answered = 0.0  # [s], of the last valid sample that was answered
         self.waiting: Sample | None = None  # for the detector's verdict, in lockstep
         self.published_state: tuple[Mode, str, bool] | None = None
         self.wait_for_robot()
@@ -67,7 +68,7 @@ class ControllerNode(StateNode):
         self.create_service(Trigger, "~/clear", self.clear)
 
     def prepare_settings(self, settings: ControllerSettings) -> Callable[[], None]:
-        """Check new settings; return what takes them over."""
+        """Return a function that applies these settings; raise if they are invalid."""
         if self.robot is None:
             return super().prepare_settings(settings)
         parts = self.arm.prepare(settings.arm)
@@ -81,7 +82,7 @@ class ControllerNode(StateNode):
         return apply
 
     def on_sample(self, sample: Sample) -> None:
-        """Command; in lockstep, once the detector's verdict on the sample has arrived."""
+        """Publish a command; in lockstep, after the detector's verdict on the sample."""
         if not sample.status.valid:
             if self.statistics.samples and not self.settings.lockstep:
                 self._answer_missing(sample)
@@ -91,11 +92,11 @@ class ControllerNode(StateNode):
             self._answer(sample)
 
     def poll_graph(self) -> None:
-        """Find out which topics have subscribers, and who else publishes commands."""
+        """Check which topics have subscribers, and whether other nodes publish commands."""
         super().poll_graph()
         others = self.conflict.poll() if self.robot is not None else ""
         if others:
-            self.warn_throttled(f"other nodes publish commands, too: {others}")
+            self.warn_throttled(f"other nodes publish commands: {others}")
 
     def _answer(self, sample: Sample) -> None:
         if sample.status is Status.RESTART:  # time may have gone back
@@ -111,9 +112,7 @@ class ControllerNode(StateNode):
             self.arm.safe_hold(f"no verdict of the detector for {silent:.3f} s")
 
     def _answer_missing(self, sample: Sample) -> None:
-        """Command without a valid sample for a while. If that lasts, stop commanding: the driver
-        then holds the arm.
-        """
+        """Command for a limited time without a valid sample; the driver then holds the arm."""
         if self.simulated and self.sampler.stopped(self.wall()):
             if self.arm.moving:
                 self.arm.safe_hold(sample.cause)
@@ -140,8 +139,7 @@ class ControllerNode(StateNode):
         if state != self.published_state:
             self.published_state = state
             mode, reason, heard = state
-            follows = mode in FOLLOWING
-            name = self.get_name()
+            follows, name = mode in FOLLOWING, self.get_name()
             self.to_state.publish(controller_state(name, t, mode.name, reason, follows, heard))
 
     def _publish_reference(self, t: float) -> None:
@@ -152,17 +150,15 @@ class ControllerNode(StateNode):
             self.to_reference.publish(self.reference.at(t))
 
     def _on_conflict(self, names: str) -> None:
-        reason = f"other nodes command the arm, too: {names}"
+        reason = f"other nodes command the arm: {names}"
         self.warn_throttled(reason)
         self.arm.safe_hold(reason)
 
     def _on_trajectory(self, message: JointTrajectory) -> None:
         try:
-            names, start = self.arm.model.joint_names, self.arm.reference[:3]
-            motion = from_points(
-                message.joint_names, message.points, joint_names=names, start=start
-            )
-            self.arm.follow(motion)
+            own, start = self.arm.model.joint_names, self.arm.reference[:3]
+            names, points = message.joint_names, message.points
+            self.arm.follow(from_points(names, points, joint_names=own, start=start))
         except RobodynError as error:
             self.warn_throttled(f"rejected a trajectory: {error}")
 
@@ -170,12 +166,12 @@ class ControllerNode(StateNode):
         if not self.arm.uses_residual:
             return
         try:
-            self.arm.set_residual(read_residual(message)[1])
+            self.arm.set_residual(read_effort(message)[1])
         except ArgumentError as error:
             self.warn_throttled(f"rejected a residual: {error}")
 
     def _on_verdict(self, message: DiagnosticArray) -> None:
-        """React to contact and faults; in lockstep, answer the sample that waits for it."""
+        """React to contact and faults; in lockstep, answer the sample of this verdict."""
         verdict = read_collision_state(message)
         limit = REACT_TO[self.settings.react_to]
         touched = verdict.level >= limit
@@ -196,7 +192,7 @@ class ControllerNode(StateNode):
         return response
 
     def clear(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        """End a reaction or a safe hold; the answer says why not."""
+        """End a reaction or a safe hold; if that is refused, the answer says why."""
         try:
             self.arm.clear()
             response.success, response.message = True, self.arm.mode.value
@@ -205,32 +201,32 @@ class ControllerNode(StateNode):
         return response
 
     def begin_stop(self) -> None:
-        """Brake and ramp the torque down before the end."""
+        """Brake and ramp the torque down."""
         if self.robot is None or not self.statistics.samples:
             self.stopped = True
             return
         self.arm.ramp_down()
         patient = _patient(self.settings)
         self.sampler.apply(replace(patient, silence=min(patient.silence, RAMP_DOWN_TIMEOUT)))
-        self.create_timer(0.02, self._poll_rest, clock=self.steady_clock)
+        self.create_timer(REST_POLL, self._poll_rest, clock=self.steady_clock)
 
     def _poll_rest(self) -> None:
         self.stopped = self.stopped or self.arm.at_rest
 
     def health(self) -> tuple[str, dict[str, Any]]:
-        """Return why the arm does not follow, its mode, and loop statistics."""
+        """Return why the arm does not follow, and mode and loop statistics."""
         mode = self.arm.mode
-        wrong = mode in (Mode.SAFE_HOLD, Mode.REACTING)
-        facts = {"mode": mode.name, "reason": self.arm.reason}
-        facts["largest tracking error"] = f"{np.abs(self.arm.error).max():.2e}"
-        text = f"{mode.name}: {self.arm.reason}" if wrong else self.statistics.overrun()
-        return text, {**facts, **self.statistics.facts()}
+        stopped = mode in (Mode.SAFE_HOLD, Mode.REACTING)
+        text = f"{mode.name}: {self.arm.reason}" if stopped else self.statistics.overrun()
+        error = f"{np.abs(self.arm.error).max():.2e}"
+        facts = {"mode": mode.name, "reason": self.arm.reason, "largest tracking error": error}
+        return text, facts | self.statistics.facts()
 
 
 def _patient(settings: ControllerSettings) -> SensingSettings:
-    """Return the sensing limits; silence counts only once the arm's timeout is over."""
-    sensing = settings.sensing
-    return replace(sensing, silence=max(sensing.silence, settings.arm.timeout))
+    """Return the sensing limits; joint states are silent only after the arm's timeout."""
+    silence = max(settings.sensing.silence, settings.arm.timeout)
+    return replace(settings.sensing, silence=silence)
 
 
 def main(args: list[str] | None = None) -> int:

@@ -7,6 +7,7 @@ services and parameters are requested, and answers are collected in later frames
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,7 +15,6 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import WrenchStamped
 from rcl_interfaces.msg import ParameterEvent
@@ -22,7 +22,6 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter, parameter_value_to_python
 from rclpy.parameter_client import AsyncParameterClient
 from rclpy.qos import QoSProfile, ReliabilityPolicy
-from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from std_srvs.srv import SetBool, Trigger
@@ -32,16 +31,10 @@ from ..errors import ArgumentError
 from ..model.robot import RobotModel
 from ..model.robots import load_robot
 from ..trajectory.trajectory_msg import TrajectoryPoint
-from .codec import (
-    read_collision_state,
-    read_controller_state,
-    read_wrench,
-    seconds,
-    trajectory_message,
-)
+from . import codec
 from .node_settings import RobotSettings
-from .runtime import LATCHED, make_executor, shut_down, spin_until_signal
-from .terminal import use_loopback
+from .runtime import LATCHED, spin_until_signal
+from .terminal import open_terminal
 
 NODES = ("simulator_node", "controller_node", "dynamics_node", "demo_node")
 SERVICES = {
@@ -102,6 +95,7 @@ class DashboardBridge:
         self._requests: list[Request] = []
         self._clients = {name: AsyncParameterClient(node, name) for name in NODES}
         self._present: set[str] = set()
+        self._description = ""  # the latest URDF on robot_description
         self._polled_at = 0.0  # [s]
         self._subscribe(listener)
         if not read_only:
@@ -141,68 +135,71 @@ class DashboardBridge:
         if robot or urdf:
             return load_robot(urdf or robot), urdf
         client = self._clients["dynamics_node"]
-        asked: list[Any] = []
-        found: list[Any] = []
+        asked: Any = None
+        name = root = tip = ""
+        lock: Sequence[str] | None = ()
 
         def known() -> bool:
-            if not asked and client.services_are_ready():
+            nonlocal asked, name, urdf, root, tip, lock
+            if asked is None and client.services_are_ready():
                 fields = ("name", "urdf", "root", "tip", "lock")
-                asked.append(client.get_parameters([f"robot.{field}" for field in fields]))
-            if asked and asked[0].done() and not found:
-                found.extend(parameter_value_to_python(v) for v in asked[0].result().values)
-            if found and not (found[0] or found[1]):
-                texts = [message.data for message in take_messages(self._descriptions)]
-                found[1] = texts[-1] if texts else ""
-            return bool(found and (found[0] or found[1]))
+                asked = client.get_parameters([f"robot.{field}" for field in fields])
+            if asked is not None and asked.done():
+                values = asked.result().values
+                name, urdf, root, tip, lock = map(parameter_value_to_python, values)
+                for message in take_messages(self._descriptions):
+                    self._description = message.data
+                urdf = urdf or self._description
+            return bool(name or urdf)
 
         if spin_until_signal(self._executor, known, longest):
             raise KeyboardInterrupt
-        if not (found and (found[0] or found[1])):
+        if not (name or urdf):
             raise ArgumentError(
                 "no dynamics_node names its robot: start the nodes, or give --namespace, "
                 "or --robot or --urdf"
             )
-        name, urdf, root, tip, lock = found
         locked = tuple(joint for joint in lock or () if joint)
         return RobotSettings(name, "", root, tip, locked).load(urdf), "" if name else urdf
 
     def run(self, feed: Feed, draw: Callable[[], None], rate: float) -> None:
         """Fill the feed and draw, at this rate [Hz], until a signal."""
-        spin_until_signal(self._executor, lambda: self._frame(feed, draw), every=1.0 / rate)
 
-    def _frame(self, feed: Feed, draw: Callable[[], None]) -> bool:
-        self._receive(feed)
-        self._poll_nodes(feed)
-        self._collect_answers()
-        draw()
-        return False
+        def frame() -> bool:
+            self._receive(feed)
+            self._poll_nodes(feed)
+            self._collect_answers()
+            draw()
+            return False
+
+        spin_until_signal(self._executor, frame, every=1.0 / rate)
 
     def _receive(self, feed: Feed) -> None:
         """Empty the queues into the feed."""
         for message in take_messages(self._states):
-            q, tau = np.array(message.position), np.array(message.effort)
-            feed.on_state(seconds(message.header.stamp), message.name, q, tau)
+            t, tau = codec.read_effort(message)
+            feed.on_state(t, message.name, np.array(message.position), tau)
         for message in take_messages(self._references):
             q, qd = np.array(message.position), np.array(message.velocity)
-            feed.on_reference(seconds(message.header.stamp), message.name, q, qd)
+            feed.on_reference(codec.seconds(message.header.stamp), message.name, q, qd)
         for message in take_messages(self._residuals):
-            r = np.array(message.effort)
-            feed.on_residual(seconds(message.header.stamp), message.name, r)
+            t, r = codec.read_effort(message)
+            feed.on_residual(t, message.name, r)
         for message in take_messages(self._truths):
-            feed.on_truth(message.name, np.array(message.effort))
+            feed.on_truth(message.name, codec.read_effort(message)[1])
         for message in take_messages(self._wrenches):
-            _, link, wrench = read_wrench(message)
+            _, link, wrench = codec.read_wrench(message)
             feed.on_wrench(link, wrench[:3])
         for message in take_messages(self._detector):
-            report = read_collision_state(message)
-            size, joints = float(np.linalg.norm(feed.force)), " ".join(report.joints)
+            report = codec.read_collision_state(message)
+            size, joints = math.hypot(*feed.force), " ".join(report.joints)
             reason = report.cause or report.link_cause
             feed.on_detector(report.level.name, report.link, size, joints, reason)
         for message in take_messages(self._pushes):
-            force, torque = _vector(message.wrench.force), _vector(message.wrench.torque)
-            feed.on_push(message.header.frame_id, force, torque)
+            _, link, wrench = codec.read_wrench(message)
+            feed.on_push(link, wrench[:3], wrench[3:])
         for message in take_messages(self._controller):
-            feed.mode, *_ = read_controller_state(message)
+            feed.mode, *_ = codec.read_controller_state(message)
         for message in take_messages(self._events):
             node = self._full_names.get(message.node)
             if node is not None:
@@ -267,8 +264,7 @@ class DashboardBridge:
             return
         message = WrenchStamped()
         message.header.frame_id = link
-        for vector, values in ((message.wrench.force, force), (message.wrench.torque, torque)):
-            vector.x, vector.y, vector.z = (float(x) for x in values)
+        codec.set_wrench(message.wrench, [*force.tolist(), *torque.tolist()])
         self._push.publish(message)
         answer(True, "")
 
@@ -279,7 +275,7 @@ class DashboardBridge:
         if not self._trajectory.get_subscription_count():
             answer(False, "controller_node is not running")
             return
-        self._trajectory.publish(trajectory_message(names, points))
+        self._trajectory.publish(codec.trajectory_message(names, points))
         answer(True, "")
 
     def call(self, node: str, service: str, answer: Answer, data: bool | None = None) -> None:
@@ -303,11 +299,8 @@ class DashboardBridge:
         wanted = [
             Parameter(name, value=value).to_parameter_msg() for name, value in values.items()
         ]
-
-        def read(reply: Any) -> tuple[bool, str]:
-            return reply.result.successful, reply.result.reason
-
-        self._request(client.set_parameters_atomically(wanted), read, answer)
+        future = client.set_parameters_atomically(wanted)
+        self._request(future, lambda x: (x.result.successful, x.result.reason), answer)
 
 
 def take_messages(subscription: Any) -> Iterator[Any]:
@@ -320,22 +313,14 @@ def take_messages(subscription: Any) -> Iterator[Any]:
         yield taken[0]
 
 
-def _vector(vector: Any) -> Array:
-    return np.array([vector.x, vector.y, vector.z])
-
-
 @contextmanager
 def open_bridge(namespace: str = "", read_only: bool = False) -> Iterator[DashboardBridge]:
     """Connect to the nodes in this namespace."""
-    use_loopback()
-    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
-    executor = make_executor()
-    # The listener is on no executor, so that messages do not wake this process
-    listener = Node("robodyn_view_listener", namespace=namespace, start_parameter_services=False)
-    node = Node("robodyn_view", namespace=namespace, start_parameter_services=False)
-    executor.add_node(node)
-    try:
-        yield DashboardBridge(listener, node, executor, read_only)
-    finally:
-        listener.destroy_node()
-        shut_down(executor, [node])
+    with open_terminal("robodyn_view", namespace) as (node, executor):
+        # On no executor, so that messages do not wake this process
+        options: Any = {"namespace": namespace, "start_parameter_services": False}
+        listener = Node("robodyn_view_listener", **options)
+        try:
+            yield DashboardBridge(listener, node, executor, read_only)
+        finally:
+            listener.destroy_node()

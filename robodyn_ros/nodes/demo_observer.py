@@ -18,9 +18,8 @@ from ..detection.detector import Level
 from .codec import (
     read_collision_state,
     read_controller_state,
-    read_residual,
+    read_effort,
     read_wrench,
-    seconds,
 )
 from .runtime import LATCHED, STATE_IN
 
@@ -90,14 +89,14 @@ class DemoObserver:
             self._detector.get_parameters(bases).add_done_callback(self._on_thresholds)
             names = self._plant.get_parameters(["pushes.names"])
             names.add_done_callback(self._on_push_names)
-        t, r = read_residual(message)
+        t, r = read_effort(message)
         self.t.append(t)
         self.r.append(r)
 
     def _on_thresholds(self, answer: Any) -> None:
         n = len(self.names)
-        contact, collision = (np.array(v.double_array_value) for v in answer.result().values)
-        self.contact, self.collision = (np.broadcast_to(x, n) for x in (contact, collision))
+        found = (np.array(value.double_array_value) for value in answer.result().values)
+        self.contact, self.collision = (np.broadcast_to(x, n) for x in found)
 
     def _on_push_names(self, answer: Any) -> None:
         names = [name for name in answer.result().values[0].string_array_value if name]
@@ -113,8 +112,8 @@ class DemoObserver:
         self.script.sort()
 
     def _on_truth(self, message: JointState) -> None:
-        size = float(np.abs(np.frombuffer(message.effort)).max())
-        self.pushed.append((seconds(message.header.stamp), size))
+        t, tau_ext = read_effort(message)
+        self.pushed.append((t, float(np.abs(tau_ext).max())))
 
     def _on_wrench(self, message: WrenchStamped) -> None:
         t, _, wrench = read_wrench(message)

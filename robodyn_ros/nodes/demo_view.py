@@ -19,28 +19,21 @@ COLOURS = {"UNKNOWN": "yellow", "CLEAR": "green", "CONTACT": "dark_orange", "COL
 
 
 def live_table(observer: DemoObserver, duration: float, page: str = "") -> Group:
-    """Return the present state, the residuals with their thresholds, and the latest events.
-
-    page: a line about the live page.
-    """
-    level = observer.states[-1].level.name if observer.states else "UNKNOWN"
-    link = observer.states[-1].link if observer.states else ""
+    """Return state, residuals and latest events; page: a line about the live page."""
+    last = observer.states[-1] if observer.states else None
+    level, link = (last.level.name, last.link) if last else ("UNKNOWN", "")
+    progress = f"{observer.elapsed:5.1f} of {duration:g} s"
     head = Text.assemble(
-        (f" {level} ", f"bold reverse {COLOURS.get(level, 'white')}"),
-        f" {link}   arm: {observer.mode or 'starting'}"
-        f"   {observer.elapsed:5.1f} of {duration:g} s",
+        (f" {level} ", f"bold reverse {COLOURS[level]}"),
+        f" {link}   arm: {observer.mode or 'starting'}   {progress}",
     )
-    foot = [Text(page)] if page else []
     events = events_table(observer.events()[-EVENTS_SHOWN:])
-    return Group(head, residual_bars(observer), events, *foot)
+    return Group(head, residual_bars(observer), events, *([Text(page)] if page else []))
 
 
 def residual_bars(observer: DemoObserver) -> Table:
     """Return a bar per joint."""
-    table = Table(box=box.SIMPLE_HEAD)
-    table.add_column("joint")
-    table.add_column("residual [N m]", justify="right")
-    table.add_column("| contact, ! collision")
+    table = _table("joint", "residual [N m]", "| contact, ! collision")
     latest = observer.r[-1] if observer.r else np.zeros(len(observer.names))
     rows = zip(observer.names, latest, observer.contact, observer.collision, strict=True)
     for name, r, low, high in rows:
@@ -55,12 +48,8 @@ def residual_bars(observer: DemoObserver) -> Table:
 
 def events_table(events: list[Event]) -> Table:
     """Return a row per push or false alarm."""
-    table = Table(box=box.SIMPLE_HEAD)
-    table.add_column("time [s]", justify="right")
-    for heading in ("pushed", "detected"):
-        table.add_column(heading)
-    for heading in ("force [N]", "estimated [N]", "delay [ms]"):
-        table.add_column(heading, justify="right")
+    headings = ("time [s]", "pushed", "detected", "force [N]", "estimated [N]", "delay [ms]")
+    table = _table(*headings)
     for event in events:
         state = event.reported
         found = f"{state.level.name} {state.link or 'link unknown'}" if state else "[red]missed[/]"
@@ -75,21 +64,27 @@ def events_table(events: list[Event]) -> Table:
     return table
 
 
+def _table(*headings: str) -> Table:
+    table = Table(box=box.SIMPLE_HEAD)
+    for heading in headings:  # numbers have a unit
+        table.add_column(heading, justify="right" if "[" in heading else "left")
+    return table
+
+
 def verdict(observer: DemoObserver) -> tuple[bool, str]:
     """Return whether all pushes were found without a false alarm and the arm resumed, and text."""
     events = observer.events()
     pushes = sum(event.pushed for event in events)
     missed = sum(event.pushed and event.reported is None for event in events)
-    false_alarms = sum(not event.pushed for event in events)
-    wrong = []
-    if not pushes:
-        wrong.append("nothing pushed the arm")
-    if missed:
-        wrong.append(f"{missed} of {pushes} pushes missed")
-    if false_alarms:
-        wrong.append(f"{false_alarms} alarms without a push")
-    if observer.mode not in ("TRACKING", "HOLDING"):
-        wrong.append(f"the arm did not resume: {observer.mode or 'silent'}, {observer.reason}")
+    false_alarms = len(events) - pushes
+    resumed = observer.mode in ("TRACKING", "HOLDING")
+    checks = {
+        "nothing pushed the arm": pushes,
+        f"{missed} of {pushes} pushes missed": not missed,
+        f"{false_alarms} alarms without a push": not false_alarms,
+        f"the arm did not resume: {observer.mode or 'silent'}, {observer.reason}": resumed,
+    }
+    wrong = [text for text, passed in checks.items() if not passed]
     return not wrong, "; ".join(wrong) or f"{pushes} pushes found, no false alarm, the arm resumed"
 
 

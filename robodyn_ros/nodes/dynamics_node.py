@@ -31,18 +31,16 @@ class DynamicsNode(StateNode):
 
     def __init__(self) -> None:
         super().__init__("dynamics_node", DynamicsSettings())
-        self.last_state: tuple[Any, ...] | None = None  # last published
+        self.last_state: tuple[Any, ...] | None = None  # as last published
         self.last_publish_time = self.last_marker_time = 0.0  # [s]
-        self.worst_level = Level.CLEAR  # since the last reset: a restarted controller asks
+        self.worst_level = Level.CLEAR  # since the last reset, for a restarted controller
         self.wait_for_robot()
 
     def configure(self, model: RobotModel) -> None:
         """Create monitor, topics and services."""
         settings = self.settings
-        commanded = settings.effort == "command"
-        self.monitor = ContactMonitor(
-            model, settings.monitor, settings.sensing, commanded=commanded
-        )
+        sensing, commanded = settings.sensing, settings.effort == "command"
+        self.monitor = ContactMonitor(model, settings.monitor, sensing, commanded=commanded)
         self.residual = JointStateMessage(model.joint_names, "effort")
         self.wrench = WrenchStamped()
         self.to_residual = self.local_publisher(JointState, "~/residual", STATE_OUT)
@@ -52,14 +50,14 @@ class DynamicsNode(StateNode):
         self.to_flag = self.local_publisher(Bool, "~/collision", LATCHED)
         self.commands: CommandedEffort | None = None
         if commanded:
-            self.commands = CommandedEffort(model, settings.sensing, 1.0 / settings.rate)
+            self.commands = CommandedEffort(model, sensing, 1.0 / settings.rate)
             topic = "effort_controller/commands"
             self.local_subscription(Float64MultiArray, topic, self._on_command, STATE_IN)
         self.create_service(Trigger, "~/reset", self._reset)
-        self.subscribe_states(model, settings.sensing)
+        self.subscribe_states(model, sensing)
 
     def prepare_settings(self, settings: DynamicsSettings) -> Callable[[], None]:
-        """Check new settings; return what takes them over."""
+        """Return a function that applies these settings; raise if they are invalid."""
         if self.robot is None:
             return super().prepare_settings(settings)
         parts = self.monitor.prepare(settings.monitor)
@@ -74,7 +72,7 @@ class DynamicsNode(StateNode):
         return apply
 
     def on_sample(self, sample: Sample) -> None:
-        """Publish the verdict on a sample, if it is a new one."""
+        """Publish the verdict on a sample, if it is new."""
         if self.commands is not None and sample.status.valid:
             sample = self.commands.with_torque(sample)
         measured = sample.status.valid and sample.tau is not None
@@ -89,7 +87,6 @@ class DynamicsNode(StateNode):
         self._publish_state(verdict)
 
     def _on_command(self, message: Float64MultiArray) -> None:
-        """Take the torque that acts from now on."""
         assert self.commands is not None
         cause = self.commands.command(message.data, self.sampler.last)
         if cause:
@@ -100,14 +97,13 @@ class DynamicsNode(StateNode):
         self.to_residual.publish(self.residual.at(verdict.t))
         if self.to_wrench.wanted:
             self.to_wrench.publish(fill_wrench(self.wrench, verdict))
-        if self.to_markers.wanted and not (
-            0.0 <= verdict.t - self.last_marker_time <= MARKER_PERIOD
-        ):
+        recent = 0.0 <= verdict.t - self.last_marker_time <= MARKER_PERIOD
+        if self.to_markers.wanted and not recent:
             self.last_marker_time = verdict.t
             self.to_markers.publish(force_arrow(verdict))
 
     def _publish_state(self, verdict: Verdict) -> None:
-        """Publish at every change, at every sample of a contact, and else as a heartbeat."""
+        """Publish at every change, at every sample of a contact, and as a heartbeat."""
         state = (verdict.level, verdict.joints, verdict.link, verdict.fault)
         self.worst_level = max(self.worst_level, verdict.level)
         recent = 0.0 <= verdict.t - self.last_publish_time < self.settings.heartbeat
@@ -116,13 +112,12 @@ class DynamicsNode(StateNode):
         if self.last_state is None or verdict.level != self.last_state[0]:
             self.to_flag.publish(Bool(data=verdict.touched))
         self.last_state, self.last_publish_time = state, verdict.t
-        message = collision_state(verdict, verdict.t, self.get_name(), self.worst_level)
-        self.to_state.publish(message)
+        self.to_state.publish(collision_state(verdict, self.get_name(), self.worst_level))
 
     def _reset(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         self.monitor.reset("reset")
         self.worst_level = Level.CLEAR
-        response.success, response.message = True, "the observer starts anew"
+        response.success, response.message = True, "observer restarted"
         return response
 
     def health(self) -> tuple[str, dict[str, Any]]:

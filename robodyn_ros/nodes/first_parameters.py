@@ -51,18 +51,19 @@ SOURCE = """# Initial parameters, guessed from masses, torque limits and joint r
 
 def robot_settings(robot: str, root: str, tip: str, lock: list[str]) -> RobotSettings:
     """Return the settings of a robot given as the name of a built-in arm or the path of a URDF."""
-    if robot in BUILT_IN and not Path(robot).exists():
-        return RobotSettings(name=robot, root=root, tip=tip, lock=tuple(lock))
-    return RobotSettings(urdf=str(Path(robot).resolve()), root=root, tip=tip, lock=tuple(lock))
+    built_in = robot in BUILT_IN and not Path(robot).exists()
+    name, urdf = (robot, "") if built_in else ("", str(Path(robot).resolve()))
+    return RobotSettings(name, urdf, root, tip, tuple(lock))
 
 
 def first_parameters(model: RobotModel, robot: RobotSettings) -> Parameters:
     """Return for each node what differs from the defaults: node -> {parameter: value}."""
     start = start_posture(model)
-    limit = _limits(model)
-    contact, collision = (
-        np.maximum(share * limit, MIN_THRESHOLD) for share in (CONTACT, COLLISION)
-    )
+    # Where the URDF has no torque limit, twice the largest gravity torque
+    twice_gravity = 2.0 * np.abs(gravity_torque(model, heaviest_posture(model)))
+    limit = np.where(np.isfinite(model.tau_max), model.tau_max, twice_gravity)
+    contact = np.maximum(CONTACT * limit, MIN_THRESHOLD)
+    collision = np.maximum(COLLISION * limit, MIN_THRESHOLD)
     which = {f"robot.{name}": value for name, value, _ in leaves(robot) if value}
     return {
         "simulator_node": which
@@ -105,12 +106,6 @@ def as_yaml(parameters: Parameters) -> str:
     return text
 
 
-def _limits(model: RobotModel) -> np.ndarray:
-    """Return the torque limits (n,); where the URDF has none, twice the largest gravity torque."""
-    twice_gravity = 2.0 * np.abs(gravity_torque(model, heaviest_posture(model)))
-    return np.where(np.isfinite(model.tau_max), model.tau_max, twice_gravity)
-
-
 def _pushes(model: RobotModel, q: np.ndarray, collision: np.ndarray) -> list[dict[str, Any]]:
     """Return pushes on the last links, off the axis of the link's joint, so that they load it.
 
@@ -125,16 +120,9 @@ def _pushes(model: RobotModel, q: np.ndarray, collision: np.ndarray) -> list[dic
         point = model.com[i] + LINK_RADIUS * _normal(model.axis[i])
         column = jacobian(model, q, link, point)[:3, i]  # [N m/N], of the joint of this link
         lever = float(np.linalg.norm(column))
-        force = column / lever * min(MAX_PUSH, torque[i] / lever)
-        pushes.append(
-            {
-                "at": FIRST_PUSH + k * PUSH_INTERVAL,
-                "link": link,
-                "force": _numbers(force),
-                "point": _numbers(point),
-                "duration": PUSH_DURATION,
-            }
-        )
+        force = _numbers(column / lever * min(MAX_PUSH, torque[i] / lever))
+        push = {"at": FIRST_PUSH + k * PUSH_INTERVAL, "link": link, "force": force}
+        pushes.append(push | {"point": _numbers(point), "duration": PUSH_DURATION})
     return pushes
 
 

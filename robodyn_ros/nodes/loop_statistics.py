@@ -11,7 +11,7 @@ MAX_MISSED_SHARE = 0.02  # of the periods, before a warning
 
 
 class LoopStatistics:
-    """Counters; rate and percentiles cover the time since `facts` was last called."""
+    """Counters of a loop; the rate covers the time since `facts` was last called."""
 
     def __init__(self, period: float) -> None:
         self.period = period  # [s], nominal

@@ -12,10 +12,16 @@ from ..model.robots import load_robot
 from ..sensing.settings import SensingSettings
 from ..settings import ParameterSet, check, group, setting
 
+Numbers = tuple[float, ...]
+
+PLANTS = ("rigid", "elastic", "mujoco")
+POSITIONS = {"low": -1000.0, "high": 1000.0}  # [rad or m]
+NOMINAL_RATE = "nominal rate of joint states"
+
 
 @dataclass(frozen=True)
 class RobotSettings(ParameterSet):
-    """Which robot it is; with neither name nor file, the robot_description topic."""
+    """The robot; with neither name nor file, it is read from the robot_description topic."""
 
     name: str = setting("", "a built-in arm, e.g. lwr_iii", fixed=True)
     urdf: str = setting("", "path of a URDF", fixed=True)
@@ -28,8 +34,7 @@ class RobotSettings(ParameterSet):
 
     def load(self, description: str) -> RobotModel:
         """Return the model by name, from the file or from this description."""
-        source = self.name or self.urdf or description
-        lock = list(self.lock) or None
+        source, lock = self.name or self.urdf or description, list(self.lock) or None
         return load_robot(source, self.root or None, self.tip or None, lock, self.strict)
 
 
@@ -37,20 +42,16 @@ class RobotSettings(ParameterSet):
 class PlantSettings(ParameterSet):
     """The simulated plant."""
 
-    kind: str = setting(
-        "rigid", "kind of simulation", choices=("rigid", "elastic", "mujoco"), fixed=True
-    )
-    start: tuple[float, ...] = setting(
-        (0.0,), "initial posture", "rad or m", low=-1000.0, high=1000.0, fixed=True
-    )
+    kind: str = setting("rigid", "kind of simulation", choices=PLANTS, fixed=True)
+    start: Numbers = setting((0.0,), "initial posture", "rad or m", **POSITIONS, fixed=True)
     friction: bool = setting(
         False, "motor-side friction; none behind a joint torque sensor", fixed=True
     )
     noise: bool = setting(False, "sensor noise of the LWR", fixed=True)
-    stiffness: tuple[float, ...] = setting(
+    stiffness: Numbers = setting(
         (1e4,), "stiffness of elastic joints", "N m/rad", low=1.0, fixed=True
     )
-    damping: tuple[float, ...] = setting(
+    damping: Numbers = setting(
         (10.0,), "damping of elastic joints", "N m s/rad", low=0.0, fixed=True
     )
     seed: int = setting(0, "random seed of the sensor noise", low=0, fixed=True)
@@ -77,17 +78,12 @@ class ControllerSettings:
     """Parameters of controller_node."""
 
     robot: RobotSettings = group(RobotSettings)
-    rate: float = setting(
-        500.0, "nominal rate of joint states", "Hz", low=1.0, high=1e4, fixed=True
-    )
+    rate: float = setting(500.0, NOMINAL_RATE, "Hz", low=1.0, high=1e4, fixed=True)
     react_to: str = setting(
         "collision", "level of the detector to react to", choices=("contact", "collision")
     )
     detector_timeout: float = setting(
-        0.02,
-        "safe hold after this much detector silence; 0: never",
-        "s",
-        low=0.0,
+        0.02, "safe hold after this much detector silence; 0: never", "s", low=0.0
     )
     lockstep: bool = setting(
         False,
@@ -108,9 +104,7 @@ class DynamicsSettings:
     """Parameters of dynamics_node."""
 
     robot: RobotSettings = group(RobotSettings)
-    rate: float = setting(
-        500.0, "nominal rate of joint states", "Hz", low=1.0, high=1e4, fixed=True
-    )
+    rate: float = setting(500.0, NOMINAL_RATE, "Hz", low=1.0, high=1e4, fixed=True)
     effort: str = setting(
         "command", "where the torque comes from", choices=("command", "joint_states"), fixed=True
     )
@@ -132,7 +126,7 @@ class DemoSettings(ParameterSet):
     robot: RobotSettings = group(RobotSettings)
     active: bool = setting(False, "send trajectories; false: leave the arm where it is")
     speed: float = setting(0.3, "share of the joints' speed limits", low=0.01, high=1.0)
-    postures: tuple[float, ...] = setting(
+    postures: Numbers = setting(
         (0.0,),
         "joint positions of two or more postures, one after the other; a single 0: three postures "
         "near the start",

@@ -8,6 +8,7 @@ messages show in the publishers' sequence numbers.
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -141,54 +142,43 @@ def record(
     sink: Sink,
     topics: Sequence[str] = (),
     namespace: str = "",
-    duration: float | None = None,
+    duration: float = math.inf,
     show: Callable[[Recorder, float], None] = lambda recorder, elapsed: None,
 ) -> Recorder:
     """Record until SIGINT, SIGTERM, or for a duration [s] after the first message."""
     with signals_caught() as signalled, open_terminal() as (asking, executor):
         node = Node("robodyn_recorder")
+        recorder = Recorder(node, sink, topics, namespace)
+        begun, first = time.monotonic(), math.inf  # [s], first: of the first message
+        polled = shown = 0.0
+        asked = False
         try:
-            recorder = Recorder(node, sink, topics, namespace)
-            _run(recorder, asking, executor, duration, show, signalled)
+            while not signalled():
+                now = time.monotonic()
+                if now - polled > TOPIC_POLL:
+                    recorder.poll_topics()
+                    polled = now
+                taken = recorder.drain()
+                if taken:
+                    first = min(first, now)
+                if now - first >= duration:
+                    break
+                if first == math.inf and now - begun > START_TIMEOUT:
+                    raise ArgumentError(
+                        f"no message for {START_TIMEOUT:g} s: do the nodes run, in this domain?"
+                    )
+                if not asked and (detector := _detector(recorder)):
+                    asked = True
+                    _store_parameters(sink, asking, executor, detector)
+                if now - shown > PROGRESS_INTERVAL:
+                    shown = now
+                    show(recorder, max(now - first, 0.0))
+                if not taken:
+                    time.sleep(IDLE_TIME)
+            recorder.drain()
         finally:
             node.destroy_node()
     return recorder
-
-
-def _run(
-    recorder: Recorder,
-    asking: Node,
-    executor: Any,
-    duration: float | None,
-    show: Callable[[Recorder, float], None],
-    ended: Callable[[], bool],
-) -> None:
-    begun, first = time.monotonic(), None
-    polled = shown = 0.0
-    asked = False
-    while not ended():
-        now = time.monotonic()
-        if now - polled > TOPIC_POLL:
-            recorder.poll_topics()
-            polled = now
-        taken = recorder.drain()
-        if taken and first is None:
-            first = now
-        if first is not None and duration is not None and now - first >= duration:
-            break
-        if first is None and now - begun > START_TIMEOUT:
-            raise ArgumentError(
-                f"no message for {START_TIMEOUT:g} s: do the nodes run, in this domain?"
-            )
-        if not asked and (detector := _detector(recorder)):
-            asked = True
-            _store_parameters(recorder.sink, asking, executor, detector)
-        if now - shown > PROGRESS_INTERVAL:
-            shown = now
-            show(recorder, now - first if first is not None else 0.0)
-        if not taken:
-            time.sleep(IDLE_TIME)
-    recorder.drain()
 
 
 def _detector(recorder: Recorder) -> str:
@@ -205,15 +195,10 @@ def _store_parameters(sink: Sink, node: Node, executor: Any, name: str) -> None:
         found = ask_parameters(node, executor, name, None, ANSWER_TIMEOUT)
     except ArgumentError:  # it does not answer
         return
-    values = {key: _plain(value) for key, value in found.items()}
-    sink.remember("robodyn_ros.dynamics_node", json.dumps(values))
-    urdf = values.get("robot.urdf")
+    sink.remember("robodyn_ros.dynamics_node", json.dumps(found, default=list))
+    urdf = found.get("robot.urdf")
     if urdf and Path(urdf).is_file():
         sink.remember("robodyn_ros.robot_description", Path(urdf).read_text(encoding="utf-8"))
-
-
-def _plain(value: Any) -> Any:
-    return value if isinstance(value, (str, bool, int, float, type(None))) else list(value)
 
 
 def _not_called(raw: bytes) -> None:

@@ -20,8 +20,9 @@ from ..simulation.obstacles import Box, Obstacle, Pendulum, Plane, Sphere
 from ..simulation.plant import Plant, PlantState
 from ..simulation.rigid import RigidPlant
 from ..simulation.sensors import LWR_SENSORS, SensorModel
-from .node_settings import PlantSettings
+from .node_settings import Numbers, PlantSettings
 
+OBSTACLES = ("plane", "sphere", "box", "pendulum")
 BRAKE = 10.0  # [rad/s], natural frequency of the law that holds an arm without commands
 BRAKE_RATE = 1000.0  # [N m/s or N/s], fastest change of the brake's torque
 
@@ -32,10 +33,8 @@ class PushSettings(ParameterSet):
 
     at: float = setting(1.0, "start, after the first command", "s", low=0.0, fixed=True)
     link: str = setting("", "pushed link", fixed=True)
-    force: tuple[float, ...] = setting(
-        (0.0, 0.0, 0.0), "force in the base's axes", "N", fixed=True
-    )
-    point: tuple[float, ...] = setting(
+    force: Numbers = setting((0.0, 0.0, 0.0), "force in the base's axes", "N", fixed=True)
+    point: Numbers = setting(
         (0.0, 0.0, 0.0), "point of application in the link's frame", "m", fixed=True
     )
     duration: float = setting(0.2, "duration", "s", low=1e-3, fixed=True)
@@ -51,19 +50,17 @@ class PushSettings(ParameterSet):
 class ObstacleSettings(ParameterSet):
     """An obstacle."""
 
-    kind: str = setting(
-        "plane", "kind of obstacle", choices=("plane", "sphere", "box", "pendulum"), fixed=True
-    )
-    place: tuple[float, ...] = setting(
+    kind: str = setting("plane", "kind of obstacle", choices=OBSTACLES, fixed=True)
+    place: Numbers = setting(
         (0.0, 0.0, 0.0), "a point of the plane, the centre, or the pivot", "m", fixed=True
     )
-    normal: tuple[float, ...] = setting(
+    normal: Numbers = setting(
         (0.0, 0.0, 1.0), "normal of a plane, towards the free side", fixed=True
     )
     radius: float = setting(
         0.1, "radius of a sphere or of a pendulum's ball", "m", low=1e-3, fixed=True
     )
-    half_sizes: tuple[float, ...] = setting(
+    half_sizes: Numbers = setting(
         (0.1, 0.1, 0.1), "half the edges of a box", "m", low=0, fixed=True
     )
     length: float = setting(0.5, "length of a pendulum", "m", low=1e-3, fixed=True)

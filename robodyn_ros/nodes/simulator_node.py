@@ -20,19 +20,21 @@ from ..sensing.effort import reject_torque
 from ..sensing.settings import SensingSettings
 from ..simulation.plant import PlantState
 from .arm_node import ArmNode
-from .codec import set_stamp
+from .codec import read_wrench, set_stamp
 from .loop_statistics import LoopStatistics
 from .node_settings import SimulatorSettings
 from .parameters import declare_table
 from .runtime import STATE_IN, STATE_OUT, JointStateMessage, run
 from .simulation_setup import BRAKE_RATE, ObstacleSettings, PushSettings, make_plant
 
-START_TIME = 1.0  # [s], the first simulated time: a stamp of 0 means that there is none
-BATCH = 10  # steps of a free run before other callbacks have their turn: as many as queues hold
-BATCH_PAUSE = 1e-4  # [s] between two batches, at least
+START_TIME = 1.0  # [s], first simulated time: a stamp of 0 means no time
+BATCH = 10  # steps of a free run between two runs of other callbacks: the depth of queues
+BATCH_PAUSE = 1e-4  # [s], shortest time between two batches
+REPEAT_PERIOD, REPEAT_AGE = 0.2, 0.15  # [s] in which a free run without commands repeats a state
 BRAKE_RELEASE = 0.1  # [s] after the brake in which commands change the torque at its rate limit
 MAX_LAG = 0.5  # [s] behind the clock after which lost time is skipped instead of caught up
 MAX_EFFORT = SensingSettings().max_effort  # [N m or N]
+TOO_SLOW = "too slow: {:.3f} s of wall time skipped"
 CLOCK_SET = "the clock was set back: by {:.3f} s"
 
 
@@ -44,7 +46,7 @@ class SimulatorNode(ArmNode):
         self.wait_for_robot()
 
     def configure(self, model: RobotModel) -> None:
-        """Build the plant and connect."""
+        """Create plant, topics and services."""
         settings = self.settings
         obstacles = declare_table(self, "obstacles", ObstacleSettings)
         self.script = declare_table(self, "pushes", PushSettings)
@@ -53,34 +55,33 @@ class SimulatorNode(ArmNode):
         self.statistics = LoopStatistics(self.dt)
         self.limit = model.tau_max
         self.limiter = Limiter(model, TorqueLimits(model.tau_max, BRAKE_RATE))
-        self.braked = False  # whether the brake's torque acts, or the way back from it
-        self.freed = 0.0  # [s] since the commanded torque has been reached on that way
+        self.braked = False  # whether the brake acts or is being released
+        self.freed = 0.0  # [s] since the torque has reached the command during the release
         self.tau = np.zeros(model.n)
-        self.fresh = False  # whether a command came since the last step
-        self.steps_left = BATCH  # of a free run, before other callbacks have their turn
+        self.fresh = False  # whether a command arrived since the last step
+        self.steps_left = BATCH  # of a free run, before other callbacks run
         self.stepped = 0.0  # [s], wall time of the last step of a free run
-        self.silent = math.inf  # [s], since the last command
+        self.silent = math.inf  # [s] since the last command
         self.published = 0.0  # [s], wall time of the last joint states
         self.states = JointStateMessage(model.joint_names, "position", "velocity", "effort")
         self.truth = JointStateMessage(model.joint_names, "effort")
         self.clock_message = Clock()
         self.to_states = self.local_publisher(JointState, "joint_states", STATE_OUT)
         self.to_truth = self.local_publisher(JointState, "~/external_torque", STATE_OUT)
-        self.local_subscription(
-            Float64MultiArray, "effort_controller/commands", self._on_command, STATE_IN
-        )
+        commands = "effort_controller/commands"
+        self.local_subscription(Float64MultiArray, commands, self._on_command, STATE_IN)
         self.local_subscription(WrenchStamped, "~/push", self._on_push, 10)
         self.create_service(Trigger, "~/reset", self._reset)
         self.restart()
         if settings.free_running:
             self.to_clock = self.local_publisher(Clock, "/clock", STATE_OUT)
-            self.create_timer(0.2, self._publish_again, clock=self.steady_clock)
+            self.create_timer(REPEAT_PERIOD, self._publish_again, clock=self.steady_clock)
             self.create_timer(0.001, self._continue_free, clock=self.steady_clock)
         else:
             self.create_timer(self.dt, self._tick, clock=self.steady_clock)
 
     def restart(self) -> None:
-        """Let the plant's time begin now; the script begins with the first command."""
+        """Restart the plant's time; the script of pushes begins with the first command."""
         self.start = START_TIME if self.settings.free_running else self.now()
         self.scheduled = False
 
@@ -97,14 +98,14 @@ class SimulatorNode(ArmNode):
                 push.schedule(self.plant)
         self.statistics.latency(time.perf_counter() - self.published)
         if self.settings.free_running:
-            if not self.to_states.queue.delivering:  # the command came from another process
+            if not self.to_states.queue.delivering:  # a command of another process
                 self.steps_left = BATCH
             if self.steps_left > 0:
                 self._step_free()
 
     def _step_free(self) -> None:
-        """Step after a command. In one process the next command arrives at once: after a batch of
-        steps other callbacks have their turn, and a timer continues.
+        """Step after a command. In one process the next one follows at once, so that other
+        callbacks run only between batches; a timer continues.
         """
         self.steps_left -= 1
         self.step()
@@ -112,8 +113,8 @@ class SimulatorNode(ArmNode):
         self.stepped = time.perf_counter()
 
     def _continue_free(self) -> None:
-        """Allow another batch, but not right after one: on a busy machine a batch takes longer
-        than the timer's period, and the events executor would serve this timer only.
+        """Continue after a pause: on a busy machine a batch outlasts the timer's period, and the
+        events executor would serve this timer only.
         """
         if time.perf_counter() - self.stepped > BATCH_PAUSE:
             self.steps_left = BATCH
@@ -121,11 +122,11 @@ class SimulatorNode(ArmNode):
                 self._step_free()
 
     def _tick(self) -> None:
-        """Step when due, twice to catch up: stamps never leap unless the clock was set."""
+        """Step when due, twice to catch up: stamps leap only if the clock was set."""
         due = self.now() - self.start - self.plant.state.t
         if abs(due) > MAX_LAG:
-            told = "too slow: {:.3f} s of wall time skipped" if due > 0.0 else CLOCK_SET
-            self.warn_throttled(told.format(abs(due)))
+            text = TOO_SLOW if due > 0.0 else CLOCK_SET
+            self.warn_throttled(text.format(abs(due)))
             self.start += due - self.dt
             due = self.dt
         if due < 0.5 * self.dt:
@@ -141,17 +142,15 @@ class SimulatorNode(ArmNode):
         if not self.fresh:
             self.statistics.stale()
         try:
-            self.plant.step(self._given(state), self.dt)
-        except RobodynError as error:  # no limit held back a torque that no arm bears
+            self.plant.step(self._torque(state), self.dt)
+        except RobodynError as error:  # the torque was beyond all limits
             self.warn_throttled(f"plant restarted: {error}")
             self._reset_plant()
         self.fresh = False
         self.silent += self.dt
 
-    def _given(self, state: PlantState) -> np.ndarray:
-        """Return the commanded torque (n,), or the brake's without commands; rate-limited in
-        between.
-        """
+    def _torque(self, state: PlantState) -> np.ndarray:
+        """Return the command (n,), or the brake's torque without one; rate-limited in between."""
         held = self.silent > self.settings.command_timeout
         if not held and not self.braked:
             return self.tau
@@ -168,7 +167,7 @@ class SimulatorNode(ArmNode):
         return self.limiter.tau
 
     def publish_state(self, tick: bool = True) -> None:
-        """Publish the measurement. tick: publish /clock to other processes, too."""
+        """Publish the measurement. tick: publish /clock also to other processes."""
         seen, t = self.plant.measurement, self.start + self.plant.state.t
         self.states.position[:], self.states.velocity[:] = seen.q, seen.qd
         self.states.effort[:] = seen.tau
@@ -184,31 +183,25 @@ class SimulatorNode(ArmNode):
         self.to_states.publish(self.states.at(t))
 
     def _publish_again(self) -> None:
-        """Publish again while a free run waits for a command: a new peer needs a first state."""
-        if not self.fresh and time.perf_counter() - self.published > 0.15:
+        """Repeat the state while a free run waits for a command: a new peer needs one."""
+        if not self.fresh and time.perf_counter() - self.published > REPEAT_AGE:
             self.publish_state()
 
     def _on_push(self, message: WrenchStamped) -> None:
         """Push the link that frame_id names by a wrench in its axes; zero ends all pushes."""
-        force, torque = message.wrench.force, message.wrench.torque
-        wrench = [force.x, force.y, force.z, torque.x, torque.y, torque.z]
-        if not any(wrench):
+        _, link, wrench = read_wrench(message)
+        if not wrench.any():
             self.plant.pushes.clear()
             return
+        force, torque, duration = wrench[:3], wrench[3:], self.settings.push_duration
         try:
-            self.plant.push(
-                message.header.frame_id,
-                wrench[:3],
-                duration=self.settings.push_duration,
-                torque=wrench[3:],
-                axes="link",
-            )
+            self.plant.push(link, force, duration=duration, torque=torque, axes="link")
         except RobodynError as error:
             self.warn_throttled(f"rejected a push: {error}")
 
     def _reset(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         self._reset_plant()
-        response.success, response.message = True, "back at the start"
+        response.success, response.message = True, "plant reset to its start"
         return response
 
     def _reset_plant(self) -> None:
@@ -220,8 +213,9 @@ class SimulatorNode(ArmNode):
 
     def health(self) -> tuple[str, dict[str, Any]]:
         """Return whether commands are missing, and loop statistics."""
-        silent = "" if self.silent <= self.settings.command_timeout else "no commands: holding"
-        return silent or self.statistics.overrun(), self.statistics.facts()
+        silent = self.silent > self.settings.command_timeout
+        text = "no commands: holding" if silent else self.statistics.overrun()
+        return text, self.statistics.facts()
 
 
 def main(args: list[str] | None = None) -> int:

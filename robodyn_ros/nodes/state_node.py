@@ -1,4 +1,4 @@
-"""StateNode: a node that turns every joint state, and their absence, into a sample."""
+"""StateNode: base of nodes that turn joint states, and their absence, into samples."""
 
 from __future__ import annotations
 

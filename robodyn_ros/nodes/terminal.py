@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import time
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
 import rclpy
+from rclpy.executors import Executor
 from rclpy.node import Node
 from rclpy.parameter import Parameter, parameter_value_to_python
 from rclpy.parameter_client import AsyncParameterClient
@@ -28,13 +30,14 @@ TIMEOUT = 5.0  # [s] to find a topic or node, or for an answer
 SETTLING_TIME = 1.0  # [s] without a new topic after which discovery is complete
 OWN_TOPICS = 2  # of every node: /rosout, /parameter_events
 ECHO_DEPTH = 100  # [messages], queue of `echo`
+FIELDS_OF_MESSAGE = "get_fields_and_field_types"  # a method of every message
 
 
 def use_loopback() -> None:
     """Restrict ROS to this machine and to the demo's domain, unless the environment is set.
 
-    With LOCALHOST alone, Fast DDS answers no other machine but still opens its ports to them.
-    So a profile restricts it to the loopback interface.
+    With LOCALHOST alone, Fast DDS answers no other machine but still opens its ports to them: a
+    profile restricts it to the loopback interface.
     """
     os.environ.setdefault("ROS_DOMAIN_ID", DOMAIN)
     given = any(name in os.environ for name in (RANGE, *PROFILES))
@@ -47,11 +50,14 @@ def use_loopback() -> None:
 
 
 @contextmanager
-def open_terminal() -> Iterator[tuple[Node, Any]]:
+def open_terminal(
+    name: str = "robodyn_terminal", namespace: str = ""
+) -> Iterator[tuple[Node, Executor]]:
     """Yield a node on this machine's loopback interface, and its executor."""
     use_loopback()
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
-    node, executor = Node("robodyn_terminal"), make_executor()
+    node = Node(name, namespace=namespace, start_parameter_services=False)
+    executor = make_executor()
     executor.add_node(node)
     try:
         yield node, executor
@@ -61,41 +67,36 @@ def open_terminal() -> Iterator[tuple[Node, Any]]:
 
 def topics() -> list[tuple[str, str, int]]:
     """Return name, type and number of publishers of every topic that is published."""
-    seen: list[Any] = [[]]
-    since = [time.monotonic()]
+    seen: list[Any] = []
+    since = time.monotonic()
     with open_terminal() as (node, executor):
 
         def settled() -> bool:
+            nonlocal seen, since
             names = node.get_topic_names_and_types()
-            if names != seen[0]:
-                seen[0], since[0] = names, time.monotonic()
-            return len(names) > OWN_TOPICS and time.monotonic() - since[0] > SETTLING_TIME
+            if names != seen:
+                seen, since = names, time.monotonic()
+            return len(names) > OWN_TOPICS and time.monotonic() - since > SETTLING_TIME
 
         spin(executor, settled, TIMEOUT)
-        found = [(name, kinds[0], node.count_publishers(name)) for name, kinds in seen[0]]
+        found = [(name, kinds[0], node.count_publishers(name)) for name, kinds in seen]
     return sorted(row for row in found if row[2])
 
 
 def echo(topic: str, count: int = 0) -> Iterator[str]:
-    """Yield messages of a topic as text; count: how many, 0: without end.
-
-    `residual` finds ~/residual.
-    """
-    waiting: list[Any] = []
+    """Yield `count` messages of a topic, or all if it is 0, as text; topic: may be an ending."""
+    waiting: deque[Any] = deque()
     with open_terminal() as (node, executor):
         name, kind = _find_topic(node, executor, topic)
         node.create_subscription(kind, name, waiting.append, matching_qos(node, name, ECHO_DEPTH))
-        left = count or -1
-        quiet_since = time.monotonic()
-        while left != 0:
-            spin(executor, lambda: bool(waiting), 0.5)
-            if not waiting and time.monotonic() - quiet_since > TIMEOUT and count:
+        received = 0
+        while not count or received < count:
+            spin(executor, lambda: bool(waiting), TIMEOUT)
+            if waiting:
+                received += 1
+                yield _text(waiting.popleft())
+            elif count:
                 raise ArgumentError(f"no message on {name} for {TIMEOUT:g} s")
-            for message in waiting[: left if left > 0 else None]:
-                yield _text(message)
-                left -= 1
-                quiet_since = time.monotonic()
-            waiting.clear()
 
 
 def get_parameters(node_name: str, names: list[str] | None = None) -> dict[str, Any]:
@@ -105,7 +106,7 @@ def get_parameters(node_name: str, names: list[str] | None = None) -> dict[str, 
 
 
 def ask_parameters(
-    node: Node, executor: Any, name: str, names: list[str] | None, timeout: float
+    node: Node, executor: Executor, name: str, names: list[str] | None, timeout: float
 ) -> dict[str, Any]:
     """Return parameters of the node with this name; timeout: [s] for each answer."""
     client = _parameter_client(node, executor, name, timeout)
@@ -162,7 +163,7 @@ def _find_topic(node: Node, executor: Any, topic: str) -> tuple[str, Any]:
 
 
 def _parameter_client(
-    node: Node, executor: Any, name: str, timeout: float
+    node: Node, executor: Executor, name: str, timeout: float
 ) -> AsyncParameterClient:
     client = AsyncParameterClient(node, name)
     spin(executor, client.services_are_ready, timeout)
@@ -183,9 +184,9 @@ def _text(message: Any, indent: str = "") -> str:
     lines = []
     for field in message.get_fields_and_field_types():
         value = getattr(message, field)
-        if hasattr(value, "get_fields_and_field_types"):
+        if hasattr(value, FIELDS_OF_MESSAGE):
             lines += [f"{indent}{field}:", _text(value, indent + "  ")]
-        elif isinstance(value, list) and value and hasattr(value[0], "get_fields_and_field_types"):
+        elif isinstance(value, list) and value and hasattr(value[0], FIELDS_OF_MESSAGE):
             lines.append(f"{indent}{field}:")
             lines += [f"{indent}- " + _text(item, indent + "  ").lstrip() for item in value]
         elif isinstance(value, (str, bytes, bool, int, float)):

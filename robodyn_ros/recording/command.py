@@ -49,7 +49,7 @@ class Analysis:
     found: Detection  # on the run's usable samples, by its times
     parameters: NodeParameters
     spans: list[Span] | None  # true contacts [s], if they are known
-    truth: str  # where they are known from, in words
+    truth: str  # source of this knowledge, in words
     early: float  # [s] by which a contact may have begun before its span
     bag: Bag | None
 
@@ -75,15 +75,8 @@ def analysed(options: AnalysisOptions, progress: Progress = quiet) -> Iterator[A
         sources = options.sources
         if sources.effort == "auto" and parameters.effort:
             sources = replace(sources, effort=parameters.effort)
-        run = read_run(
-            bag,
-            model,
-            sources,
-            options.gains,
-            progress,
-            sensing=parameters.sensing,
-            rate=parameters.rate,
-        )
+        sensing, rate = parameters.sensing, parameters.rate
+        run = read_run(bag, model, sources, options.gains, progress, sensing=sensing, rate=rate)
         yield _analysis(options, run, model, parameters, bag)
 
 
@@ -101,14 +94,8 @@ def save_residual(analysis: Analysis, out: Path | None, progress: Progress = qui
 def save_report(analysis: Analysis, out: Path, progress: Progress = quiet) -> Tuning:
     """Write the HTML report; return the thresholds it suggests."""
     tuning = _tuning(analysis, progress)
-    page = report(
-        analysis.run,
-        analysis.found,
-        tuning,
-        analysis.events,
-        analysis.parameters,
-        analysis.truth,
-    )
+    run, found, parameters = analysis.run, analysis.found, analysis.parameters
+    page = report(run, found, tuning, analysis.events, parameters, analysis.truth)
     try:
         out.write_text(page, encoding="utf-8")
     except OSError as reason:
@@ -191,37 +178,29 @@ def _model_and_parameters(
     lock = [joint for joint in parts.get("lock") or () if joint]
     model = load_robot(str(source), parts.get("root") or None, parts.get("tip") or None, lock)
     if options.robot:
-        is_file = Path(options.robot).exists()
-        robot = (
-            {"urdf": str(Path(options.robot).resolve())} if is_file else {"name": options.robot}
-        )
+        path = Path(options.robot)
+        robot = {"urdf": str(path.resolve())} if path.exists() else {"name": options.robot}
     if given is None or (options.robot and not options.params and not recorded):
         given = _default_parameters(model)
     monitor = given.monitor
     if options.gain is not None:
         monitor = replace(monitor, gain=(options.gain,))
-    return model, replace(given, robot=robot, monitor=_checked_size(model, monitor))
-
-
-def _default_parameters(model: RobotModel) -> NodeParameters:
-    """Return the parameters in config/ for a built-in arm, else the defaults."""
-    try:
-        return replace(
-            node_yaml.from_file(share_path("config", model.name, "dynamics_node.yaml")), effort=""
-        )
-    except (ArgumentError, FileNotFoundError):
-        return NodeParameters({}, "", MonitorSettings())
-
-
-def _checked_size(model: RobotModel, monitor: MonitorSettings) -> MonitorSettings:
-    """Return the settings; reject those of another number of joints."""
     sizes = {len(monitor.gain), len(monitor.contact.base), len(monitor.collision.base)}
     if sizes - {1, model.n}:
         raise ArgumentError(
             f"the parameters are for {max(sizes)} joints, but {model.name} has {model.n}: "
             f"{', '.join(model.joint_names)}; give others by --params"
         )
-    return monitor
+    return model, replace(given, robot=robot, monitor=monitor)
+
+
+def _default_parameters(model: RobotModel) -> NodeParameters:
+    """Return the parameters in config/ for a built-in arm, else the defaults."""
+    try:
+        path = share_path("config", model.name, "dynamics_node.yaml")
+        return replace(node_yaml.from_file(path), effort="")
+    except (ArgumentError, FileNotFoundError):
+        return NodeParameters({}, "", MonitorSettings())
 
 
 def summary(analysis: Analysis) -> dict[str, object]:
@@ -230,15 +209,16 @@ def summary(analysis: Analysis) -> dict[str, object]:
     def number(value: float) -> float | None:
         return value if np.isfinite(value) else None
 
+    run, found = analysis.run, analysis.found
     return {
-        "robot": analysis.found.model.name,
-        "joints": list(analysis.found.model.joint_names),
-        "duration": analysis.run.duration,
-        "samples": int(analysis.run.t.size),
-        "rate": analysis.run.rate,
-        "effort": analysis.run.effort,
+        "robot": found.model.name,
+        "joints": list(found.model.joint_names),
+        "duration": run.duration,
+        "samples": int(run.t.size),
+        "rate": run.rate,
+        "effort": run.effort,
         "contacts_known": analysis.spans is not None,
-        "largest_residual": np.abs(analysis.found.r).max(axis=0).tolist(),
+        "largest_residual": np.abs(found.r).max(axis=0).tolist(),
         "events": [
             {
                 "t": event.start,

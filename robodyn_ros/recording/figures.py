@@ -33,8 +33,8 @@ def residual_figure(
     tuning: Tuning,
     events: Sequence[Event],
 ) -> tuple[Any, list[int]]:
-    """Return a figure with a panel per joint: the residual r (T, n), the thresholds in use and
-    the suggested one; and the indices of the suggested traces.
+    """Return a panel per joint with its residual r (T, n), the thresholds in use and the
+    suggested one, and the indices of the suggested traces.
     """
     figure = subplots(model.n)
     suggested = []
@@ -52,15 +52,8 @@ def residual_figure(
             add_line(figure, x, y, name, colour, 1.2, panel=j, shape=shape, hoverinfo="skip")
         suggested.append(len(figure.data) - 1)
     for event in events:
-        colour = RED if event.true is False else GREY
-        figure.add_vrect(
-            x0=event.start,
-            x1=event.end,
-            fillcolor=colour,
-            opacity=0.18,
-            line_width=0,
-            layer="below",
-        )
+        style = {"fillcolor": RED if event.true is False else GREY, "opacity": 0.18}
+        figure.add_vrect(x0=event.start, x1=event.end, line_width=0, layer="below", **style)
     figure.update_layout(height=150 * model.n + 80, **LAYOUT)
     figure.update_xaxes(title_text="time [s]", row=model.n, col=1)
     for j, name in enumerate(model.joint_names):
@@ -81,14 +74,11 @@ def tracking_figure(run: Run, names: Sequence[str]) -> tuple[Any, Array]:
 
 
 def torque_figure(run: Run, names: Sequence[str], limit: Array) -> Any:
-    """Return a figure of all torques: in percent of their limits (n,), or in N m or N if a joint
-    has no limit.
-    """
+    """Return a figure of all torques; in percent if all joints have a limit (n,)."""
     bounded = bool(np.isfinite(limit).all())
     values = 100.0 * run.tau / limit if bounded else run.tau
-    figure = _overlaid(
-        run.t, values, names, "share of the effort limit [%]" if bounded else "torque [N m or N]"
-    )
+    title = "share of the effort limit [%]" if bounded else "torque [N m or N]"
+    figure = _overlaid(run.t, values, names, title)
     if bounded and np.abs(values).max() > LIMITS_SHOWN_FROM:
         for side in (-100.0, 100.0):
             figure.add_hline(y=side, line={"color": RED, "width": 1, "dash": "dot"})
@@ -96,10 +86,7 @@ def torque_figure(run: Run, names: Sequence[str], limit: Array) -> Any:
 
 
 def trade_off_figure(tuning: Tuning) -> Any:
-    """Return a figure of false alarms per hour over the scale of the thresholds.
-
-    Its last trace marks the chosen scale.
-    """
+    """Return false alarms per hour over the threshold scale; the last trace marks the choice."""
     figure = subplots(1, specs=[[{"secondary_y": True}]])
     name, x = "false alarms per hour", SCALES.tolist()
     add_line(figure, x, tuning.alarms.tolist(), name, BLUE, 2.0, shape={"shape": "vh"})
@@ -110,13 +97,9 @@ def trade_off_figure(tuning: Tuning) -> Any:
             title_text="detected [%]", range=[0, 105], tickvals=[0, 50, 100], secondary_y=True
         )
     at = int(np.searchsorted(SCALES, MARGIN))
-    figure.add_scatter(
-        x=[float(SCALES[at])],
-        y=[float(tuning.alarms[at])],
-        name="chosen",
-        mode="markers",
-        marker={"size": 13, "color": RED, "symbol": "diamond"},
-    )
+    x, y = [float(SCALES[at])], [float(tuning.alarms[at])]
+    marker = {"size": 13, "color": RED, "symbol": "diamond"}
+    figure.add_scatter(x=x, y=y, name="chosen", mode="markers", marker=marker)
     figure.update_layout(height=300, **{**LAYOUT, "hovermode": "closest"})
     figure.update_xaxes(title_text="threshold scale (1: no alarm in this run); more sensitive ←")
     figure.update_yaxes(title_text="alarms per hour", rangemode="tozero", secondary_y=False)
@@ -124,10 +107,7 @@ def trade_off_figure(tuning: Tuning) -> Any:
 
 
 def thinned(x: Array, buckets: int) -> npt.NDArray[np.int64]:
-    """Return the rows of x (T,) to draw: the minimum and maximum of each bucket, and both ends.
-
-    Every peak stays visible.
-    """
+    """Return the rows of x (T,) to draw: minimum and maximum of each bucket, and both ends."""
     if x.size <= 2 * buckets:
         return np.arange(x.size)
     edges = np.linspace(0, x.size, buckets + 1).astype(np.int64)

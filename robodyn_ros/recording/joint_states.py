@@ -1,8 +1,8 @@
-"""JointState messages by the hundred thousand: arrays from their bytes, and bytes from arrays.
+"""Many serialized JointState messages as arrays, and arrays as messages.
 
-Messages of one publisher nearly always have the same layout: then a message is a row of a table,
-and numpy reads all rows at once. Serialized, a ROS 2 message (CDR) aligns numbers to their size
-and a ROS 1 message does not; in both the stamp is at byte 4.
+Messages of one publisher nearly always have the same layout: they form a table of bytes, which
+numpy reads at once. A ROS 2 message (CDR) aligns numbers to their size and a ROS 1 message does
+not; in both the stamp is at byte 4.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ TYPE = "sensor_msgs/msg/JointState"
 
 @dataclass(frozen=True)
 class _Layout:
-    """Where the numbers are in messages of one shape."""
+    """Positions of the numbers in a message."""
 
     size: int
     names: tuple[str, ...]
-    begins: tuple[int, ...]  # byte of position, velocity, effort
-    counts: tuple[int, ...]  # how many numbers each has
-    fixed: tuple[tuple[slice, bytes], ...]  # what all messages of this shape have in common
+    begins: tuple[int, ...]  # offsets of position, velocity, effort [bytes]
+    counts: tuple[int, ...]  # number of values of each
+    fixed: tuple[tuple[slice, bytes], ...]  # bytes that all messages of this layout share
 
     def fits(self, raw: bytes) -> bool:
-        """Whether a message has this layout."""
+        """Return whether a message has this layout."""
         return len(raw) == self.size and all(raw[where] == same for where, same in self.fixed)
 
     def is_regular(self, joints: Sequence[str]) -> bool:
-        """Whether messages name every joint once and give its position, and no count is odd."""
+        """Return whether every joint is named once and all fields are complete or empty."""
         count = len(self.names)
         position, velocity, effort = self.counts
         return (
@@ -134,11 +134,10 @@ class JointStates:
     def samples(
         self, model: RobotModel, sensing: SensingSettings, now: Array, period: float, gains: Array
     ) -> tuple[Samples, npt.NDArray[np.int64]]:
-        """Return the samples of the messages, and when those were recorded [ns].
+        """Return the samples of the messages, and their times of recording [ns].
 
-        now: the clock at receipt of each message (T,) [s]; period: nominal [s]; gains (n,):
-        factors of the efforts. Messages of one layout that name every joint once are judged by one
-        compiled pass, all others one by one.
+        now: clock at receipt of each message (T,) [s]; period: nominal [s]; gains (n,): factors of
+        the efforts. One compiled pass validates messages of a regular layout, else one by one.
         """
         if len(self._blocks) == 1 and self._blocks[0].layout.is_regular(model.joint_names):
             (block,) = self._blocks
@@ -160,16 +159,13 @@ class JointStates:
             times = stamps.view("<u4").tolist()
             fields = zip(*(block.numbers(field) for field in FIELDS), strict=True)
             for (sec, nanosec), values in zip(times, fields, strict=True):
-                stamp = SimpleNamespace(sec=sec, nanosec=nanosec)
-                header = SimpleNamespace(stamp=stamp)
+                header = SimpleNamespace(stamp=SimpleNamespace(sec=sec, nanosec=nanosec))
                 arrays = dict(zip(FIELDS, values, strict=True))
                 yield SimpleNamespace(name=names, header=header, **arrays)
 
 
 def serialized(template: bytes, t_ns: npt.NDArray[np.int64], *fields: Array) -> Iterator[bytes]:
-    """CDR messages like the template, one per time [ns], with these numbers (T, n) in the fields
-    that it has.
-    """
+    """Return CDR messages like the template, with these stamps [ns] and fields (T, n)."""
     layout = _layout(template, aligned=True)
     rows = np.tile(np.frombuffer(template, np.uint8), (len(t_ns), 1))
     stamps = np.column_stack(np.divmod(t_ns, 1_000_000_000)).astype("<u4")
@@ -210,7 +206,7 @@ def _walk(raw: bytes, aligned: bool) -> _Layout:
     def align(size: int) -> None:
         nonlocal at
         if aligned:
-            at += (STAMP - at) % size  # counted from behind the four bytes of the encapsulation
+            at += (STAMP - at) % size  # relative to the end of the encapsulation header
 
     def count() -> int:
         align(4)

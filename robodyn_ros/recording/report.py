@@ -211,7 +211,7 @@ def _thresholds(
         f'<button data-trial="{at[rate]}">{rate} per hour</button>' for rate in RATES
     )
     data = {"scale": MARGIN, "suggested": list(suggested), "trials": trials}
-    too_rare = " and ".join(str(rate) for rate in RATES if not tuning.told_apart(rate))
+    too_rare = " and ".join(str(rate) for rate in RATES if not tuning.measurable(rate))
     return section(
         "Suggested thresholds",
         note(

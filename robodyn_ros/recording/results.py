@@ -1,10 +1,10 @@
-"""Residual and flags written back: into a new bag beside what was recorded, or as a table."""
+"""Residual and flags of a recording, written into a new bag or a CSV file."""
 
 from __future__ import annotations
 
 import csv
 import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -20,17 +20,17 @@ from .offline import Detection
 from .run import Run
 
 FLAG, STATE = "std_msgs/msg/Bool", "diagnostic_msgs/msg/DiagnosticArray"
-Timed = tuple[int, int, str, bytes]  # when [ns], which of the topics, its name, message
+Timed = tuple[int, int, str, bytes]  # time of recording [ns], rank of the topic, its name, message
 TOPICS = ("residual", "collision", "collision_state")
-BLOCK = 20000  # messages made at once
+BLOCK_SIZE = 20000  # messages serialized at once
 
 
 def write_bag(
     path: Path, run: Run, found: Detection, bag: Bag | None, progress: Progress = quiet
 ) -> dict[str, int]:
-    """A new bag with all that a ROS 2 bag had and the results; messages on each new topic.
+    """Write the results into a new bag; return the number of messages on each new topic.
 
-    From a table or a ROS 1 bag it has the samples as joint states beside the results.
+    The messages of a ROS 2 bag are copied; the samples of any other source become joint states.
     """
     prefix = run.states_topic.rpartition("/")[0]
     taken = set(bag.topics) if bag else set()
@@ -39,28 +39,36 @@ def write_bag(
         names = [f"/offline{name}" for name in names]
     if taken & set(names):
         raise ArgumentError(f"'{run.name}' has been computed offline already: {', '.join(names)}")
+    joints, zeros, empty = found.model.joint_names, np.zeros(found.model.n), np.zeros(0)
     with BagWriter(path) as out:
-        copied = bag if bag is not None and bag.is_ros2 else None
-        if copied is not None:
-            _take_over(out, copied)
-        for name, kind in zip(names, (TYPE, FLAG, STATE), strict=True):
-            out.add(name, kind, latched=kind != TYPE)
-        streams = [_residuals(out, names[0], run, found), _states(out, names[1:], run, found)]
-        if copied is not None:
-            streams.append(_copy(copied, progress))
+        if bag is not None and bag.is_ros2:
+            for connection in bag.reader.connections:
+                out.add_like(connection, bag.reader.typestore)
+            for key, value in bag.custom.items():
+                out.remember(key, value)
+            recorded: Iterator[Timed] = (
+                (when, 0, connection.topic, raw)
+                for connection, when, raw in bag.messages(progress=progress)
+            )
         else:
             states = f"{prefix}/joint_states"
             out.add(states, TYPE)
-            streams.append(_samples(out, states, run, found.model.joint_names))
+            template = out.joint_state(joints, zeros, zeros, zeros)
+            recorded = _series(template, 0, states, run, run.q, run.qd, run.tau)
+        for name, kind in zip(names, (TYPE, FLAG, STATE), strict=True):
+            out.add(name, kind, latched=kind != TYPE)
+        template = out.joint_state(joints, empty, empty, zeros)
+        residuals = _series(template, 1, names[0], run, found.r)
+        streams = (residuals, _states(out, names[1:], run, found), recorded)
         for when, _, topic, raw in heapq.merge(*streams, key=lambda item: item[:2]):
             out.write(topic, when, raw)
         return {name: out.counts[name] for name in names}
 
 
 def write_table(path: Path, run: Run, found: Detection) -> None:
-    """A CSV file: time, level, joints above a threshold, residual of each joint."""
+    """Write time, level, joints above a threshold and residual of each joint as a CSV file."""
     if path.exists():
-        raise ArgumentError(f"'{path}' is there already; name another file")
+        raise ArgumentError(f"'{path}' exists already; name another file")
     with path.open("w", encoding="utf-8", newline="") as file:
         out = csv.writer(file)
         out.writerow(["t", "level", "joints", *(f"r_{name}" for name in found.model.joint_names)])
@@ -71,44 +79,18 @@ def write_table(path: Path, run: Run, found: Detection) -> None:
 
 
 def _times(run: Run) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """[ns]: the stamps, and when the messages were recorded."""
+    """Return the stamps [ns] and the times of recording [ns] of the usable samples."""
     stamps = np.round((run.start + run.t) * 1e9).astype(np.int64)
     return stamps, stamps if run.received is None else run.received
-
-
-def _take_over(out: BagWriter, bag: Bag) -> None:
-    """The topics of the bag as they are."""
-    for connection in bag.reader.connections:
-        out.add_like(connection, bag.reader.typestore)
-    for key, value in bag.custom.items():
-        out.remember(key, value)
-
-
-def _copy(bag: Bag, progress: Progress) -> Iterator[Timed]:
-    for connection, when, raw in bag.messages(progress=progress):
-        yield when, 0, connection.topic, raw
-
-
-def _residuals(out: BagWriter, topic: str, run: Run, found: Detection) -> Iterator[Timed]:
-    names, empty = found.model.joint_names, np.zeros(0)
-    template = out.joint_state(names, empty, empty, np.zeros(len(names)))
-    return _series(template, 1, topic, run, found.r)
-
-
-def _samples(out: BagWriter, topic: str, run: Run, names: Sequence[str]) -> Iterator[Timed]:
-    """What a table or a ROS 1 bag said, as joint states."""
-    zeros = np.zeros(len(names))
-    template = out.joint_state(names, zeros, zeros, zeros)
-    return _series(template, 0, topic, run, run.q, run.qd, run.tau)
 
 
 def _series(
     template: bytes, order: int, topic: str, run: Run, *fields: npt.NDArray[np.float64]
 ) -> Iterator[Timed]:
-    """A message like the template for each sample."""
+    """Yield a message like the template for each usable sample."""
     stamps, received = _times(run)
-    for first in range(0, run.t.size, BLOCK):
-        part = slice(first, first + BLOCK)
+    for first in range(0, run.t.size, BLOCK_SIZE):
+        part = slice(first, first + BLOCK_SIZE)
         raws = serialized(template, stamps[part], *(numbers[part] for numbers in fields))
         for when, raw in zip(received[part].tolist(), raws, strict=True):
             yield when, order, topic, raw

@@ -1,4 +1,4 @@
-"""Run: a recorded motion with its torque and, where there are any, reference and truth."""
+"""Run: a recorded motion with its torque and, if recorded, reference and true contact torque."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ EFFORTS = ("auto", "joint_states", "command")
 
 @dataclass(frozen=True)
 class Sources:
-    """Topics of a bag: their full names, or how these end."""
+    """Topics of a bag, by full name or its end."""
 
     states: str = "joint_states"
     commands: str = "effort_controller/commands"
     truth: str = "simulator_node/external_torque"
     reference: str = "controller_node/reference"
-    effort: str = "auto"  # joint_states, command, or the first of these that the bag has
+    effort: str = "auto"  # joint_states, command, or auto: the first of these that the bag has
 
     def __post_init__(self) -> None:
         if self.effort not in EFFORTS:
@@ -48,20 +48,20 @@ class Sources:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """Samples of one arm; `t`, `q`, … are those of its usable samples, t = 0 at the first."""
+    """Samples of one arm; `t`, `q`, `qd`, `tau` are those of the usable ones, from t = 0."""
 
     name: str
-    samples: Samples  # all of them, by their own times
-    effort: str  # where the torque comes from: joint_states, command or columns
-    arrival: npt.NDArray[np.int64] | None = None  # (T,) [ns], when the bag received each sample
+    samples: Samples  # all of them, with their stamps
+    effort: str  # source of the torque: joint_states, command or columns
+    arrival: npt.NDArray[np.int64] | None = None  # (T,) [ns], time of recording
     states_topic: str = "/joint_states"
     truth: tuple[Array, Array] | None = None  # times, and external torques (T', n) [N m or N]
     reference: tuple[Array, Array] | None = None  # times, and reference positions (T', n)
-    remarks: list[str] = field(default_factory=list)  # oddities, for people
+    remarks: list[str] = field(default_factory=list)  # on rejected samples and clocks, for people
 
     @cached_property
     def usable(self) -> npt.NDArray[np.bool_]:
-        """Which samples are valid and have a torque (T,)."""
+        """Whether each sample is valid and has a torque (T,)."""
         return usable(self.samples)
 
     @cached_property
@@ -91,7 +91,7 @@ class Run:
 
     @property
     def received(self) -> npt.NDArray[np.int64] | None:
-        """When a bag received the usable samples (U,) [ns]."""
+        """Times of recording of the usable samples (U,) [ns]."""
         return None if self.arrival is None else self.arrival[self.usable]
 
     @property
@@ -159,8 +159,8 @@ def read_samples(
 ) -> Run:
     """Return the samples in a bag, judged as the node judges messages.
 
-    gains [N m/A] turn efforts that are currents into torques; rate [Hz]: nominal, of the joint
-    states; by default their median rate.
+    gains: drive gains [N m/A], if efforts are currents; rate: nominal, of the joint states [Hz];
+    by default their median rate.
     """
     sensing = sensing or SensingSettings()
     topic = bag.demand(sources.states, TYPE)
@@ -171,7 +171,10 @@ def read_samples(
             f"the joints found are: {', '.join(sorted(states.found)) or 'none'}"
         )
     now, clock_remark = _clock(states, sensing)
-    period = 1.0 / rate if rate else _median_period(states)
+    times = states.stamps if states.stamps.any() else 1e-9 * states.received
+    steps = np.diff(times)
+    steps = steps[steps > 0.0]
+    period = 1.0 / rate if rate else float(np.median(steps)) if steps.size else 1.0
     samples, arrival = states.samples(model, sensing, now, period, drive_gains(gains, model.n))
     samples, effort = _with_torque(bag, model, sources, samples, arrival, sensing, period)
     remarks = _remarks(samples, [clock_remark] if clock_remark else [])
@@ -202,19 +205,14 @@ def _clock(states: JointStates, sensing: SensingSettings) -> tuple[Array, str]:
         return received, ""
     lead, pace = float(np.median(stamps - received)), _pace(stamps, received)
     if lead > sensing.max_lead:
-        return (
-            stamps,
-            f"stamps are {lead:.3g} s ahead of the recording: they are taken as the clock",
-        )
+        return stamps, f"stamps are {lead:.3g} s ahead of the recording: taken as the clock"
     if abs(pace - 1.0) > PACE_TOLERANCE:
         return stamps, f"stamps run {pace:.3g} times as fast as the recording: taken as the clock"
     return received, ""
 
 
 def _pace(stamps: Array, received: Array) -> float:
-    """Return how fast stamps run by the clock of receipt: the median over parts of the recording,
-    each by its latest stamp.
-    """
+    """Return the rate of stamps over the clock of receipt: the median of parts of the recording."""
     edges = np.linspace(received.min(), received.max(), PACE_PARTS + 1)
     part = np.clip(np.searchsorted(edges, received, side="right") - 1, 0, PACE_PARTS - 1)
     latest = np.full(PACE_PARTS, -np.inf)
@@ -224,15 +222,8 @@ def _pace(stamps: Array, received: Array) -> float:
     return float(np.median(steps) / width) if steps.size and width > 0.0 else 1.0
 
 
-def _median_period(states: JointStates) -> float:
-    times = states.stamps if states.stamps.any() else 1e-9 * states.received
-    steps = np.diff(times)
-    steps = steps[steps > 0.0]
-    return float(np.median(steps)) if steps.size else 1.0
-
-
 def _remarks(samples: Samples, remarks: list[str]) -> list[str]:
-    """Return remarks on samples that are left out, with the most frequent cause."""
+    """Return the remarks, with one on rejected samples and their most frequent cause."""
     lost = ~usable(samples)
     if lost.any():
         causes = Counter(text for k, text in samples.causes.items() if lost[k])
@@ -250,7 +241,7 @@ def _with_torque(
     sensing: SensingSettings,
     period: float,
 ) -> tuple[Samples, str]:
-    """Return the samples with the torque applied before each, and where it was found."""
+    """Return the samples with the torque applied before each, and the source of the torque."""
     reported = bool(usable(samples).any())
     topic = bag.find(sources.commands, COMMANDS)
     wanted = sources.effort

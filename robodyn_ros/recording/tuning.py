@@ -1,8 +1,8 @@
-"""Thresholds from a run: as low as a wanted number of false alarms an hour allows.
+"""Thresholds from a run: as low as an allowed rate of false alarms permits.
 
-`calibrate` finds how the thresholds follow the motion, on the part of the run without contact.
-Then all of them are scaled up and down, and for each scale the detector runs over the recording:
-that gives the trade-off between alarms and sensitivity.
+`calibrate` fits thresholds that depend on the motion to the part of the run without contact. Then
+the detector runs over the recording with these thresholds at many scales, which gives the
+trade-off between false alarms and sensitivity.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from .events import detects, free_of_contact, spans_of
 from .offline import Detection
 from .run import Array, Run, Span
 
-RATES = (0, 1, 10)  # false alarms an hour
+RATES = (0, 1, 10)  # [1/h], offered rates of false alarms
 MARGIN = 1.2  # factor for motions that were not recorded
 COLLISION = 2.0  # collision thresholds over contact thresholds
 SCALES = np.unique(np.concatenate([np.geomspace(0.2, 2.0, 31), [1.0, MARGIN]]))
-MIN_THRESHOLD = 1e-3  # of the effort limit: the resolution of sensors
-BUCKETS = 4000  # of samples, from each of which the largest residuals are covered
+MIN_THRESHOLD = 1e-3  # share of the effort limit: the resolution of sensors
+BUCKETS = 4000  # parts of the run; the largest residuals of each are calibrated on
 
 
 @dataclass(frozen=True, eq=False)
 class Tuning:
-    """Thresholds at scale 1, just quiet on the run, and the effect of other scales."""
+    """Thresholds that raise no alarm on the run (scale 1), and the effect of other scales."""
 
-    settings: MonitorSettings  # in use; their thresholds are replaced
-    shape: Thresholds
+    settings: MonitorSettings  # in use, whose thresholds are replaced
+    shape: Thresholds  # at scale 1
     floor: Array  # (n,) [N m or N], lowest thresholds
     hours: float  # [h], free of contact
     contacts: int  # known contacts
@@ -44,22 +44,20 @@ class Tuning:
     found: npt.NDArray[np.int64]  # (S,) known contacts that are detected
 
     def scale(self, rate: float) -> float:
-        """Return the lowest scale with at most `rate` false alarms an hour; 0 gets a margin."""
+        """Return the lowest scale with at most `rate` false alarms per hour; 0 gets a margin."""
         if rate == 0:
             return MARGIN
         return float(SCALES[np.flatnonzero(self.alarms <= rate)[0]])
 
-    def told_apart(self, rate: float) -> bool:
-        """Return whether the run is long enough to show such a rate."""
+    def measurable(self, rate: float) -> bool:
+        """Return whether the run is long enough to measure this rate."""
         return rate == 0 or rate * self.hours >= 1.0
 
     def at(self, scale: float) -> MonitorSettings:
         """Return the settings with the thresholds of this scale."""
         scaled = self.shape.scaled(scale)
-        quiet_at_rest = replace(scaled, base=np.maximum(scaled.base, self.floor))
-        contact, collision = (
-            _as_settings(quiet_at_rest.scaled(times)) for times in (1.0, COLLISION)
-        )
+        limit = replace(scaled, base=np.maximum(scaled.base, self.floor))
+        contact, collision = _as_settings(limit), _as_settings(limit.scaled(COLLISION))
         return replace(self.settings, contact=contact, collision=collision)
 
 
@@ -70,9 +68,9 @@ def tune(
     early: float = 0.0,
     progress: Progress = quiet,
 ) -> Tuning:
-    """Return thresholds from the part of a run without contact; spans [s]: the contacts.
+    """Return thresholds from the part of a run without contact.
 
-    found: of the run's usable samples. early: as for `events`.
+    found: of the usable samples; spans: known contacts [s]; early: as for `events`.
     """
     settings, model = found.settings, found.model
     wide = [(begin - early, end) for begin, end in spans]
@@ -85,45 +83,39 @@ def tune(
     limit = model.tau_max
     floor = np.where(np.isfinite(limit), MIN_THRESHOLD * limit, MIN_THRESHOLD)
     shape = _shape(found.certain, run.qd, free, floor)
-    nothing = np.zeros(0, np.int64)
-    untried = Tuning(settings, shape, floor, hours, len(spans), np.zeros(0), nothing)
+    none = np.zeros(0, np.int64)
+    untried = Tuning(settings, shape, floor, hours, len(spans), np.zeros(0), none)
     alarms, detected = [], []
     for k, scale in enumerate(SCALES):
         progress(k / SCALES.size, "trying thresholds")
         level = compare_rows(
             model, found.rows.found, run.t, found.certain, run.qd, untried.at(scale)
         )
-        told = spans_of(run.t, level >= CONTACT)
-        about = np.array([[detects(s, span, early) for span in spans] for s in told], bool)
-        about = about.reshape(len(told), len(spans))
-        begun = np.searchsorted(run.t, [s[0] for s in told])
-        alarms.append(int((free[begun] & ~about.any(axis=1)).sum()))
-        detected.append(int(about.any(axis=0).sum()))
-    # An alarm that never ends counts as one: lower thresholds must not seem quieter for that
+        alerts = spans_of(run.t, level >= CONTACT)
+        matches = np.array([[detects(s, span, early) for span in spans] for s in alerts], bool)
+        matches = matches.reshape(len(alerts), len(spans))
+        begun = np.searchsorted(run.t, [s[0] for s in alerts])
+        alarms.append(int((free[begun] & ~matches.any(axis=1)).sum()))
+        detected.append(int(matches.any(axis=0).sum()))
+    # An alarm that never ends counts once; lower thresholds must not appear quieter for that
     counted = np.maximum.accumulate(np.array(alarms, dtype=float)[::-1])[::-1]
     return replace(untried, alarms=counted / hours, found=np.array(detected))
 
 
 def _shape(r: Array, qd: Array, free: npt.NDArray[np.bool_], floor: Array) -> Thresholds:
-    """Return thresholds that are just quiet wherever the run is free of contact: a floor, and
-    above it a part that follows the motion.
-    """
+    """Return the lowest thresholds without an alarm: a floor and a part that depends on motion."""
     over = np.maximum(np.abs(r[free]) - floor, 0.0)
     peak = np.maximum(over.max(axis=0), 1e-9)  # scale of each joint
     qd, rows = qd[free], _largest(over)
     found = calibrate([over[rows] / peak], [qd[rows]], margin=1.0)
     # Cover the other rows, too
     peak *= np.maximum((over / peak / np.maximum(found.at(qd), 1e-12)).max(axis=0), 1.0)
-    return Thresholds(
-        floor + peak * found.base,
-        peak * found.in_motion,
-        peak * found.per_velocity,
-        speed=found.speed,
-    )
+    base, in_motion = floor + peak * found.base, peak * found.in_motion
+    return Thresholds(base, in_motion, peak * found.per_velocity, speed=found.speed)
 
 
 def _largest(r: Array) -> npt.NDArray[np.int64]:
-    """Return the rows with the largest residual of each joint in each of many short times."""
+    """Return the rows with the largest residual of each joint in each bucket."""
     size = -(-len(r) // BUCKETS)
     whole = len(r) // size * size
     parts = r[:whole].reshape(-1, size, r.shape[1])
@@ -133,20 +125,14 @@ def _largest(r: Array) -> npt.NDArray[np.int64]:
 
 def _as_settings(limit: Thresholds) -> ThresholdSettings:
     """Return thresholds rounded up to three digits."""
-
-    def numbers(values: Array) -> tuple[float, ...]:
-        return tuple(_rounded_up(float(x)) for x in values) if values.any() else (0.0,)
-
-    return ThresholdSettings(
-        base=numbers(limit.base),
-        in_motion=numbers(limit.in_motion),
-        per_velocity=numbers(limit.per_velocity),
-        per_acceleration=(0.0,),
+    base, in_motion, per_velocity = (
+        tuple(_rounded_up(float(x)) for x in values) if values.any() else (0.0,)
+        for values in (limit.base, limit.in_motion, limit.per_velocity)
     )
+    return ThresholdSettings(base, in_motion, per_velocity, per_acceleration=(0.0,))
 
 
 def _rounded_up(value: float) -> float:
-    """Return the value rounded up to three digits."""
     if value < 1e-9:
         return 0.0
     unit = 10.0 ** (np.floor(np.log10(value)) - 2)

@@ -19,7 +19,7 @@ from safety import safe
 
 pytest.importorskip("viser", reason="viser is not installed: pip install '.[dashboard]'")
 
-from robodyn_ros.nodes import demo_command  # noqa: E402
+from robodyn_ros.nodes import demo  # noqa: E402
 
 
 def read_until(terminal, pattern, longest=150.0):
@@ -78,14 +78,14 @@ def test_the_arm_keeps_running_until_ctrl_c_and_opens_no_socket_beyond_loopback(
 def test_without_viser_one_line_says_what_to_do(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     console = Console(file=io.StringIO(), width=200)
-    with demo_command.page_process(True, "", console) as page:
+    with demo.page_process(True, "", console) as page:
         assert page is None
-    assert console.file.getvalue().strip() == demo_command.NO_PAGE
-    assert "robodyn_ros[dashboard]" in demo_command.NO_PAGE
+    assert console.file.getvalue().strip() == demo.NO_PAGE
+    assert "robodyn_ros[dashboard]" in demo.NO_PAGE
 
 
 def test_a_page_that_is_not_wanted_is_not_started():
     console = Console(file=io.StringIO())
-    with demo_command.page_process(False, "", console) as page:
+    with demo.page_process(False, "", console) as page:
         assert page is None
     assert console.file.getvalue() == ""

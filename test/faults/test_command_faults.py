@@ -202,7 +202,7 @@ def two_publishers(talks):
             return arm.mode is Mode.SAFE_HOLD
 
         there.until(speak)
-        assert "other nodes command the arm, too: talker" in arm.reason
+        assert "other nodes command the arm: talker" in arm.reason
         assert said.heard("other nodes")
         there.node.destroy_publisher(rival)
         there.run(0.5)

@@ -64,7 +64,7 @@ class Talk:
 
     def say(self, level):
         verdict = rd.Verdict(0.0, rd.Level[level], np.zeros(7))
-        self.to_state.publish(collision_state(verdict, 0.0, "test", rd.Level.CLEAR))
+        self.to_state.publish(collision_state(verdict, "test", rd.Level.CLEAR))
 
     def torques(self):
         return np.array([list(c.data) for c in self.commands])

@@ -62,7 +62,7 @@ def test_rates_order_the_scales(touched):
     _, tuning = touched
     scales = [tuning.scale(rate) for rate in RATES]
     assert scales[0] == MARGIN and scales == sorted(scales, reverse=True)
-    assert not tuning.told_apart(1)  # eight seconds
+    assert not tuning.measurable(1)  # eight seconds
     for rate in RATES[1:]:
         assert tuning.alarms[tuning.scale(rate) == SCALES] <= rate
 
