@@ -31,12 +31,9 @@ Answer = Callable[[bool, str], None]  # whether it was done, and the node's mess
 RunLater = Callable[[Callable[[], None]], None]
 
 DIRECTIONS = {
-    "+x": (1, 0, 0),
-    "−x": (-1, 0, 0),
-    "+y": (0, 1, 0),
-    "−y": (0, -1, 0),
-    "+z": (0, 0, 1),
-    "−z": (0, 0, -1),
+    f"{sign}{axis}": factor * unit
+    for axis, unit in zip("xyz", np.eye(3), strict=True)
+    for sign, factor in (("+", 1.0), ("−", -1.0))
 }
 DEMO, START, ZERO = "demo motion", "to the start posture", "to posture 0"
 PUSH_POSITION = 0.3  # along the link: the detector reports the force as if at the joint
@@ -107,30 +104,24 @@ class Controls:
         self._run_later = run_later
         self._shapes = link_shapes(self.model)
         self._start: Array | None = None  # posture when the page was opened
-        self._changes_shown = -1
-        with server.gui.add_folder("Push"):
-            self._add_push(server.gui)
-        with server.gui.add_folder("Move"):
-            self._add_motion(server.gui)
-        with server.gui.add_folder("Control and reaction"):
+        gui, links = server.gui, self.model.link_names
+        with gui.add_folder("Push"):
+            fifth = links[min(4, len(links) - 1)]
+            self.link = gui.add_dropdown("link", links, initial_value=fifth)
+            self.force = gui.add_slider("force [N]", 5, 150, 1, 40)
+            self.direction = gui.add_dropdown("direction", tuple(DIRECTIONS), initial_value="−y")
+            self.duration = gui.add_slider("duration [s]", 0.05, 2.0, 0.05, 0.3)
+            button = gui.add_button("Push", color=(217, 38, 38), icon=viser.Icon.HAND_FINGER)
+            button.on_click(lambda _: self._run_later(self.push))
+        with gui.add_folder("Move"):
+            self.motion = gui.add_dropdown("motion", (DEMO, START, ZERO))
+            self._add_buttons(gui, "", {"Start": self.start, "Stop": self.stop})
+            self._add_buttons(gui, " ", {"Clear": self.clear, "Reset": self.reset})
+            enable = {"Enable": lambda: self.enable(True), "Disable": lambda: self.enable(False)}
+            self._add_buttons(gui, "  ", enable)
+        with gui.add_folder("Control and reaction"):
             names = ("controller", "reaction")
-            self._choices = {name: self._add_choice(server.gui, name) for name in names}
-
-    def _add_push(self, gui: viser.GuiApi) -> None:
-        links = self.model.link_names
-        self.link = gui.add_dropdown("link", links, initial_value=links[min(4, len(links) - 1)])
-        self.force = gui.add_slider("force [N]", 5, 150, 1, 40)
-        self.direction = gui.add_dropdown("direction", tuple(DIRECTIONS), initial_value="−y")
-        self.duration = gui.add_slider("duration [s]", 0.05, 2.0, 0.05, 0.3)
-        button = gui.add_button("Push", color=(217, 38, 38), icon=viser.Icon.HAND_FINGER)
-        button.on_click(lambda _: self._run_later(self.push))
-
-    def _add_motion(self, gui: viser.GuiApi) -> None:
-        self.motion = gui.add_dropdown("motion", (DEMO, START, ZERO))
-        self._add_buttons(gui, "", {"Start": self.start, "Stop": self.stop})
-        self._add_buttons(gui, " ", {"Clear": self.clear, "Reset": self.reset})
-        enable = {"Enable": lambda: self.enable(True), "Disable": lambda: self.enable(False)}
-        self._add_buttons(gui, "  ", enable)
+            self._choices = {name: self._add_choice(gui, name) for name in names}
 
     def _add_buttons(
         self, gui: viser.GuiApi, label: str, actions: dict[str, Callable[[], None]]
@@ -156,13 +147,11 @@ class Controls:
             self._start = self.feed.q.copy()
         if not self.feed.detector.touched:
             self.scene.planned.show(self._planned(self.feed.q))
-        if self._changes_shown != self.feed.changes:
-            self._changes_shown = self.feed.changes
-            known = self.feed.parameters.get("controller_node", {})
-            for name, handle in self._choices.items():
-                value = known.get("arm." + name)
-                if value in CHOICES[name] and handle.value != value:
-                    set_value(handle, value)
+        known = self.feed.parameters.get("controller_node", {})
+        for name, handle in self._choices.items():
+            value = known.get("arm." + name)
+            if value in CHOICES[name] and handle.value != value:
+                set_value(handle, value)
 
     def push(self) -> None:
         """Push as chosen: set the duration, then push."""
@@ -173,13 +162,15 @@ class Controls:
         pose = forward_kinematics(self.model, self.feed.q, link)
         R = pose[:3, :3]
         torque = np.cross(point - pose[:3, 3], force)
-        what = f"push {link} with {self.force.value:g} N along {self.direction.value}"
+        answer = self.answers.to(
+            f"push {link} with {self.force.value:g} N along {self.direction.value}"
+        )
 
         def duration_set(done: bool, text: str) -> None:
             if done:
-                self.client.push(link, R.T @ force, R.T @ torque, self.answers.to(what))
+                self.client.push(link, R.T @ force, R.T @ torque, answer)
             else:
-                self.answers.show(False, f"{what}: {text}")
+                answer(False, text)
 
         duration = {"push_duration": float(self.duration.value)}
         self.client.set("simulator_node", duration, duration_set)
@@ -194,17 +185,18 @@ class Controls:
             self.answers.show(False, "move: no joint states received")
             return
         end = start if self.motion.value == START else np.zeros(self.model.n)
-        request = f"move {self.motion.value}"
+        answer = self.answers.to(f"move {self.motion.value}")
 
         def demo_stopped(done: bool, text: str) -> None:
+            if not done:
+                answer(False, text)
+                return
             try:
-                points = move_points(self.model, q, end) if done else []
+                points = move_points(self.model, q, end)
             except RobodynError as error:
-                done, text = False, str(error)
-            if done:
-                self._follow(points, request)
+                answer(False, str(error))
             else:
-                self.answers.show(False, f"{request}: {text}")
+                self.client.follow(points, self.model.joint_names, answer)
 
         self._stop_demo(demo_stopped)
 
@@ -214,7 +206,8 @@ class Controls:
 
         def demo_stopped(done: bool, text: str) -> None:
             if done and q is not None and qd is not None:
-                self._follow(stop_points(q, qd), "stop")
+                names, answer = self.model.joint_names, self.answers.to("stop")
+                self.client.follow(stop_points(q, qd), names, answer)
             else:
                 self.answers.show(done, f"stop: {text}" if text else "stop after this move")
 
@@ -246,9 +239,6 @@ class Controls:
         answer = self.answers.to(f"controller_node: {name} = {value}")
         self.client.set("controller_node", {name: value}, answer)
 
-    def _follow(self, points: list[TrajectoryPoint], request: str) -> None:
-        self.client.follow(points, self.model.joint_names, self.answers.to(request))
-
     def _reference(self) -> Array | None:
         """Return the reference position, or the measured one where none is published."""
         return self.feed.q_ref if self.feed.fresh("reference") else self.feed.q
@@ -257,7 +247,7 @@ class Controls:
         """Return the chosen push: at the side of the link, not far from its joint."""
         k = self.model.link_names.index(self.link.value)
         shape, pose = self._shapes[k], forward_kinematics(self.model, q, self.link.value)
-        force = float(self.force.value) * np.array(DIRECTIONS[self.direction.value], dtype=float)
+        force = float(self.force.value) * DIRECTIONS[self.direction.value]
         along = pose[:3, :3] @ (shape.end if shape.end.any() else self.model.axis[k])
         side = np.cross(along, force)
         size = float(np.linalg.norm(side))

@@ -19,7 +19,7 @@ from .pushes import Push, push_from_wrench
 
 Array = npt.NDArray[np.float64]
 
-FRESH = 0.5  # [s], age up to which a message counts
+MAX_AGE = 0.5  # [s], of a message that still counts
 STATES_KEPT = 16  # latest joint states, to match a reference by its stamp
 PUSHES_KEPT = 16
 ORDERS_KEPT = 16  # joint orders of different publishers
@@ -131,8 +131,8 @@ class Feed:
         self._orders: dict[tuple[str, ...], list[int] | None] = {}
 
     def fresh(self, what: str) -> bool:
-        """Return whether this came lately: state, residual, detector, reference or truth."""
-        return self.clock() - self._received.get(what, -np.inf) < FRESH
+        """Return whether `what` is recent: state, residual, detector, reference or truth."""
+        return self.clock() - self._received.get(what, -np.inf) < MAX_AGE
 
     def on_state(self, t: float, names: Sequence[str], q: Array, tau: Array) -> None:
         """Take a joint state; the torque may be missing."""

@@ -23,14 +23,12 @@ JOINT_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7
 WIDTH, HEIGHT, ERROR_HEIGHT = 300, 50, 96  # of a chart; its width is stretched to the panel's
 CHART_TOP = 1.4  # smallest top of a residual chart, times the collision threshold
 GRID_SPACING = 2.0  # [s] between vertical lines
-FONT = "12px system-ui,sans-serif"
-NAME = '<div style="width:54px;overflow:hidden;text-overflow:ellipsis">{}</div>'
+NUMBER = "text-align:right;font-variant-numeric:tabular-nums"
 
 
 def state_banner(feed: Feed) -> str:
     """Return the state in large letters, with link and force, and the last contact."""
-    fresh = feed.fresh("detector") and feed.fresh("state")
-    state = feed.detector
+    fresh, state = feed.fresh("detector") and feed.fresh("state"), feed.detector
     level = state.level if fresh else "UNKNOWN"
     if not fresh:
         text = "no data: no messages from the nodes"
@@ -43,22 +41,21 @@ def state_banner(feed: Feed) -> str:
         f'<div id="robodyn-state" data-level="{level}" data-link="{escape(state.link)}" style="'
         f"background:{LEVEL_COLOURS[level]};color:#fff;border-radius:10px;padding:12px 18px;"
         'font-family:system-ui,sans-serif;margin:2px 14px 6px 6px">'
-        f'<div style="font-size:34px;line-height:1.1;font-weight:800;letter-spacing:.03em">'
-        f"{level}</div>"
-        f'<div style="font-size:17px;line-height:1.4;min-height:1.4em">{escape(text)}</div>'
-        f'<div style="font-size:12px;line-height:1.4;min-height:1.4em;opacity:.9">'
-        f"{escape(_contact_line(feed))}</div></div>"
+        + _div("font-size:34px;line-height:1.1;font-weight:800;letter-spacing:.03em", level)
+        + _div("font-size:17px;line-height:1.4;min-height:1.4em", escape(text))
+        + _div("font-size:12px;line-height:1.4;min-height:1.4em;opacity:.9", _contact_line(feed))
+        + "</div>"
     )
 
 
 def _contact_line(feed: Feed) -> str:
-    """Return the joints above their threshold, or the last contact."""
+    """Return the joints above their threshold, or the last contact, as HTML."""
     if feed.detector.touched and feed.detector.joints:
-        return "above threshold: " + ", ".join(feed.detector.joints.split())
+        return "above threshold: " + escape(", ".join(feed.detector.joints.split()))
     if feed.contact is None:
         return "no contact yet"
     state, age = feed.contact.state, feed.clock() - feed.contact.begun
-    where = state.link or "unknown link"
+    where = escape(state.link) or "unknown link"
     return f"last: {state.level} on {where}, {state.force:.0f} N, {age:.0f} s ago"
 
 
@@ -74,17 +71,16 @@ def torque_bars(feed: Feed) -> str:
         colour = RED if abs(share) > 0.95 else ORANGE if abs(share) > 0.8 else "#3b7ddd"
         text = "–" if tau is None else f"{value:+.1f}"
         range_text = f"±{limit:g}" if np.isfinite(limit) else "no limit"
-        rows.append(
-            '<div style="display:flex;align-items:center;gap:8px;height:17px">'
-            + NAME.format(escape(name))
-            + '<div style="flex:1;position:relative;height:9px;background:rgba(128,140,155,.22);'
-            'border-radius:4px;overflow:hidden">'
-            f'<div style="position:absolute;left:{left:.1f}%;width:{width:.1f}%;height:100%;'
-            f'background:{colour}"></div><div style="position:absolute;left:50%;width:1px;'
-            'height:100%;background:rgba(100,110,125,.7)"></div></div>'
-            f'<div style="width:48px;text-align:right;font-variant-numeric:tabular-nums">{text}'
-            f'</div><div style="width:44px;opacity:.6">{range_text}</div></div>'
+        spot = "position:absolute;height:100%;"
+        bar = _div(f"{spot}left:{left:.1f}%;width:{width:.1f}%;background:{colour}")
+        bar += _div(f"{spot}left:50%;width:1px;background:rgba(100,110,125,.7)")
+        cells = _div(
+            "flex:1;position:relative;height:9px;background:rgba(128,140,155,.22);"
+            "border-radius:4px;overflow:hidden",
+            bar,
         )
+        cells += _div(f"width:48px;{NUMBER}", text) + _div("width:44px;opacity:.6", range_text)
+        rows.append(_row(name, 17, cells))
     return _box(_heading("Torque and limits", "N m or N") + "".join(rows), bottom=6)
 
 
@@ -100,12 +96,8 @@ def legend() -> str:
         f'<span style="white-space:nowrap"><span style="color:{c}">●</span> {t}</span>'
         for c, t in marks
     )
-    return (
-        '<div style="font:12px/1.6 system-ui,sans-serif;padding:2px 6px 10px">'
-        + _heading("Arrows and colours", "8 mm per N")
-        + " &nbsp; ".join(items)
-        + "</div>"
-    )
+    content = _heading("Arrows and colours", "8 mm per N") + " &nbsp; ".join(items)
+    return _div("font:12px/1.6 system-ui,sans-serif;padding:2px 6px 10px", content)
 
 
 def residual_charts(feed: Feed) -> str:
@@ -118,8 +110,7 @@ def residual_charts(feed: Feed) -> str:
     )
     rows = [_heading("Residual of each joint", "N m or N", key)]
     for k, name in enumerate(feed.model.joint_names):
-        low = None if contact is None else float(contact[k])
-        high = None if collision is None else float(collision[k])
+        low, high = (0.0 if x is None else float(x[k]) for x in (contact, collision))
         rows.append(_residual_row(name, t, r[:, k], low, high))
     return _box("".join(rows))
 
@@ -137,9 +128,9 @@ def error_chart(feed: Feed) -> str:
     )
 
 
-def _residual_row(name: str, t: Array, r: Array, low: float | None, high: float | None) -> str:
-    """Return a joint's name, its chart, and its value in the colour of its level."""
-    top = _round_up(1.02 * max(float(np.abs(r).max(initial=0.0)), CHART_TOP * (high or 0.0)))
+def _residual_row(name: str, t: Array, r: Array, low: float, high: float) -> str:
+    """Return name, chart, and value in the colour of its level; thresholds 0: unknown."""
+    top = _round_up(1.02 * max(float(np.abs(r).max(initial=0.0)), CHART_TOP * high))
     now = float(r[-1]) if r.size else 0.0
     levels = ((high, RED), (low, ORANGE))
     colour = next((c for limit, c in levels if limit and abs(now) > limit), TEXT)
@@ -157,23 +148,20 @@ def _residual_row(name: str, t: Array, r: Array, low: float | None, high: float 
 def _chart_row(name: str, value: str, lines: str, height: int, colour: str) -> str:
     times = np.arange(GRID_SPACING, HISTORY_SPAN, GRID_SPACING)
     grid = "".join(f"M{x:.1f} 0V{height}" for x in WIDTH * (1.0 - times / HISTORY_SPAN))
-    return (
-        f'<div style="display:flex;align-items:center;gap:8px;height:{height}px;margin:0 0 3px">'
-        + NAME.format(escape(name))
-        + f'<svg viewBox="0 0 {WIDTH} {height}" preserveAspectRatio="none" style="flex:1;'
+    chart = (
+        f'<svg viewBox="0 0 {WIDTH} {height}" preserveAspectRatio="none" style="flex:1;'
         f'min-width:0;height:100%;background:rgba(128,140,155,.08);border-radius:5px">'
         f'<path d="M0 {height / 2}H{WIDTH}{grid}" stroke="rgba(128,140,155,.28)" '
         f'vector-effect="non-scaling-stroke"/>{lines}</svg>'
-        '<div style="width:46px;text-align:right;font-variant-numeric:tabular-nums;'
-        f'font-weight:600;color:{colour}">{escape(value)}</div></div>'
     )
+    number = _div(f"width:46px;{NUMBER};font-weight:600;color:{colour}", escape(value))
+    return _row(name, height, chart + number, "margin:0 0 3px")
 
 
 def _line(t: Array, values: Array, top: float, height: int, colour: str, width: float) -> str:
     if t.size < 2:
         return ""
-    x = WIDTH * (1.0 + t / HISTORY_SPAN)
-    y = _heights(values, top, height)
+    x, y = WIDTH * (1.0 + t / HISTORY_SPAN), _heights(values, top, height)
     points = " ".join(f"{a:.0f},{b:.1f}" for a, b in zip(x, y, strict=True))
     return (
         f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="{width}" '
@@ -195,14 +183,23 @@ def _round_up(value: float, smallest: float = 1e-3) -> float:
 
 
 def _heading(title: str, unit: str, key: str = "") -> str:
-    """Return a heading; the key is HTML."""
-    return (
-        '<div style="display:flex;font:600 13px system-ui,sans-serif;margin:8px 0 4px">'
-        f'<div style="flex:1">{escape(title)} <span style="font-weight:400;opacity:.6">'
-        f'[{escape(unit)}]</span></div><div style="font:11px/18px system-ui,sans-serif">{key}'
-        "</div></div>"
+    """Return a heading; all arguments are HTML."""
+    text = f'{title} <span style="font-weight:400;opacity:.6">[{unit}]</span>'
+    parts = _div("flex:1", text) + _div("font:11px/18px system-ui,sans-serif", key)
+    return _div("display:flex;font:600 13px system-ui,sans-serif;margin:8px 0 4px", parts)
+
+
+def _row(name: str, height: int, cells: str, style: str = "") -> str:
+    """Return a joint's name and cells beside it."""
+    label = _div("width:54px;overflow:hidden;text-overflow:ellipsis", escape(name))
+    return _div(
+        f"display:flex;align-items:center;gap:8px;height:{height}px;{style}", label + cells
     )
 
 
 def _box(content: str, bottom: int = 0) -> str:
-    return f'<div style="font:{FONT};padding:0 14px {bottom}px 6px">{content}</div>'
+    return _div(f"font:12px system-ui,sans-serif;padding:0 14px {bottom}px 6px", content)
+
+
+def _div(style: str, content: str = "") -> str:
+    return f'<div style="{style}">{content}</div>'

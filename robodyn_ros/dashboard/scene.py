@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 import viser
@@ -18,6 +20,7 @@ Array = npt.NDArray[np.float64]
 
 SHELL, TRIM, DARK = (236, 239, 243), (245, 130, 32), (70, 78, 90)
 GHOST = (64, 145, 255)
+NO_SHADOW = {"cast_shadow": False, "receive_shadow": False}
 ESTIMATED, TRUE, PLANNED = (222, 38, 38), (18, 150, 90), (120, 130, 145)
 LEVEL_COLOURS = {"CONTACT": (250, 160, 20), "COLLISION": (222, 38, 38)}
 GHOST_DISTANCE = 0.015  # [m, or of a rotation matrix]; the ghost is hidden below it
@@ -114,33 +117,22 @@ class Scene:
             if body not in with_visuals and not (with_visuals and body < 0):
                 shape = foot(self.model) if body < 0 else link_shapes(self.model)[body]
                 meshes = {DARK if body < 0 else SHELL: [shape.shell], TRIM: [shape.trim]}
+            parent, from_urdf = "/arm/base", body in with_visuals
+            if body >= 0:
+                parent = self._arm[body].name
             for k, (colour, parts) in enumerate(meshes.items()):
-                self._add(body, k, colour, join(parts), from_urdf=body in with_visuals)
+                side = {"side": "double" if from_urdf else "front"}
+                handle = self._add(f"{parent}/part_{k}", parts, color=colour, **side)
+                if body >= 0 and (from_urdf or colour != TRIM):
+                    self._shells[body].append((handle, colour))
             if body >= 0 and meshes:
-                self._add_ghost(body, join([m for parts in meshes.values() for m in parts]))
+                every = [mesh for parts in meshes.values() for mesh in parts]
+                name = f"{self._ghost[body].name}/part"
+                self._add(name, every, color=GHOST, opacity=0.18, **NO_SHADOW)
 
-    def _add(self, body: int, k: int, colour: Colour, mesh: Mesh, from_urdf: bool) -> None:
-        parent = self._arm[body].name if body >= 0 else "/arm/base"
-        handle = self.server.scene.add_mesh_simple(
-            f"{parent}/part_{k}",
-            mesh.vertices,
-            mesh.faces,
-            color=colour,
-            side="double" if from_urdf else "front",
-        )
-        if body >= 0 and (from_urdf or colour != TRIM):
-            self._shells[body].append((handle, colour))
-
-    def _add_ghost(self, body: int, mesh: Mesh) -> None:
-        self.server.scene.add_mesh_simple(
-            f"{self._ghost[body].name}/part",
-            mesh.vertices,
-            mesh.faces,
-            color=GHOST,
-            opacity=0.18,
-            cast_shadow=False,
-            receive_shadow=False,
-        )
+    def _add(self, name: str, meshes: list[Mesh], **options: Any) -> viser.MeshHandle:
+        vertices, faces = join(meshes)
+        return self.server.scene.add_mesh_simple(name, vertices, faces, **options)
 
     def _frame(self, name: str) -> viser.FrameHandle:
         return self.server.scene.add_frame(name, show_axes=False)
