@@ -105,8 +105,7 @@ app.add_typer(param, name="param")
 
 @param.command("get")
 def param_get(
-    node: NodeArgument,
-    name: Annotated[str, Argument(help="A parameter; by default all.")] = "",
+    node: NodeArgument, name: Annotated[str, Argument(help="A parameter; by default all.")] = ""
 ) -> None:
     """Print one or all parameters of a node."""
     with needs_ros():

@@ -38,8 +38,7 @@ Output = tuple[dict[str, Any], list[Any]]  # facts for --json; texts and tables 
 def open_analysis(
     recording: Annotated[Path, Argument(help="A ROS 2 or ROS 1 bag, or a CSV file.")],
     robot: Annotated[
-        str,
-        Option("--robot", "--urdf", help="A URDF file or a built-in arm; else the bag's."),
+        str, Option("--robot", "--urdf", help="A URDF file or a built-in arm; else the bag's.")
     ] = "",
     params: Annotated[
         Path | None, Option(help="Parameter YAML of dynamics_node; else the bag's.")
@@ -55,8 +54,7 @@ def open_analysis(
     columns: ColumnsOption = None,
     gains: DriveGainsOption = None,
     contact: Annotated[
-        list[str] | None,
-        Option(help=r"FROM:TO \[s] of a known contact; may be repeated."),
+        list[str] | None, Option(help=r"FROM:TO \[s] of a known contact; may be repeated.")
     ] = None,
 ) -> Iterator[tuple[Any, Any]]:
     """Yield the analysis of a recording and a callback that shows progress."""
@@ -219,9 +217,7 @@ def tune(
 def events_table(events: Sequence[Any]) -> Table:
     """Return a row for each contact, detected or missed, and each false alarm."""
     table = new_table(
-        "events",
-        ("time [s]", "detected", "truth", "link", "joints"),
-        ("force [N]", "delay [ms]"),
+        "events", ("time [s]", "detected", "truth", "link", "joints"), ("force [N]", "delay [ms]")
     )
     truth = {True: "contact", False: "[red]no contact[/]", None: "not known"}
     colours = {"CONTACT": "dark_orange", "COLLISION": "red"}

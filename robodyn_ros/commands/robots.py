@@ -74,9 +74,7 @@ def info(
 
 
 @app.command()
-def tour(
-    robot: RobotArgument = "lwr_iii",
-) -> None:
+def tour(robot: RobotArgument = "lwr_iii") -> None:
     """Show every quantity of the dynamics, an identity that proves it, and its time."""
     from ..tour import walk
 
@@ -89,8 +87,7 @@ def configure(
     root: RootOption = None,
     tip: TipOption = None,
     lock: Annotated[
-        list[str] | None,
-        Option(help="Joint to lock at 0, as a finger's; may be repeated."),
+        list[str] | None, Option(help="Joint to lock at 0, as a finger's; may be repeated.")
     ] = None,
     out: Annotated[Path | None, Option(help="YAML file; by default printed.")] = None,
 ) -> None:
@@ -126,8 +123,7 @@ def generate(
         Option("--base/--standard", help="Inertial parameters; by default the cheaper."),
     ] = None,
     symbolic_parameters: Annotated[
-        bool,
-        Option("--symbolic-parameters", help="Take inertial parameters as an argument."),
+        bool, Option("--symbolic-parameters", help="Take inertial parameters as an argument.")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:

@@ -164,15 +164,14 @@ class DashboardBridge:
 
     def run(self, feed: Feed, draw: Callable[[], None], rate: float) -> None:
         """Fill the feed and draw, at this rate [Hz], until a signal."""
+        spin_until_signal(self._executor, lambda: self._frame(feed, draw), every=1.0 / rate)
 
-        def frame() -> bool:
-            self._receive(feed)
-            self._poll_nodes(feed)
-            self._collect_answers()
-            draw()
-            return False
-
-        spin_until_signal(self._executor, frame, every=1.0 / rate)
+    def _frame(self, feed: Feed, draw: Callable[[], None]) -> bool:
+        self._receive(feed)
+        self._poll_nodes(feed)
+        self._collect_answers()
+        draw()
+        return False
 
     def _receive(self, feed: Feed) -> None:
         """Empty the queues into the feed."""

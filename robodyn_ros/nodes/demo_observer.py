@@ -15,12 +15,7 @@ from rclpy.parameter_client import AsyncParameterClient
 from sensor_msgs.msg import JointState
 
 from ..detection.detector import Level
-from .codec import (
-    read_collision_state,
-    read_controller_state,
-    read_effort,
-    read_wrench,
-)
+from .codec import read_collision_state, read_controller_state, read_effort, read_wrench
 from .runtime import LATCHED, STATE_IN
 
 NO_TORQUE = 1e-6  # [N m or N]: rounding error of the true external torque

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import robodyn_ros as rd
-from robodyn_ros.dashboard.feed import FRESH, Feed, History
+from robodyn_ros.dashboard.feed import MAX_AGE, Feed, History
 from robodyn_ros.dashboard.pushes import Push, push_from_wrench, scripted_pushes, true_force
 
 Q = np.array([0.0, -0.6, 0.3, 1.2, 0.4, -0.7, 0.5])
@@ -62,9 +62,9 @@ def test_the_tracking_error_is_of_equal_stamps(feed):
 def test_old_messages_do_not_count(feed, clock):
     feed.on_detector("CLEAR", "", 0.0, "", "")
     assert feed.fresh("detector")
-    clock[0] += 0.99 * FRESH
+    clock[0] += 0.99 * MAX_AGE
     assert feed.fresh("detector")
-    clock[0] += 0.02 * FRESH
+    clock[0] += 0.02 * MAX_AGE
     assert not feed.fresh("detector")
 
 
