@@ -212,7 +212,7 @@ def _clock(states: JointStates, sensing: SensingSettings) -> tuple[Array, str]:
 
 
 def _pace(stamps: Array, received: Array) -> float:
-    """Return the rate of stamps over the clock of receipt: the median of parts of the recording."""
+    """Return the rate of stamps by the clock of receipt: the median over parts of the run."""
     edges = np.linspace(received.min(), received.max(), PACE_PARTS + 1)
     part = np.clip(np.searchsorted(edges, received, side="right") - 1, 0, PACE_PARTS - 1)
     latest = np.full(PACE_PARTS, -np.inf)
