@@ -17,28 +17,28 @@ from robodyn_ros.nodes.runtime import make_executor, shut_down, spin  # noqa: E4
 
 
 class Bench:
-    """Nodes on one executor, and a node of the test's own to talk to them."""
+    """Nodes on one executor, and a node of the test that talks to them."""
 
     def __init__(self, executor, nodes, node):
         self.executor, self.nodes, self.node = executor, nodes, node
 
     def until(self, condition, longest=10.0):
-        """Let everything run until something is true; fails if it does not become true."""
+        """Spin until the condition holds; fail after `longest` [s]."""
         spin(self.executor, condition, longest, every=0.002)
         assert condition(), f"it did not happen within {longest:g} s"
 
     def run(self, seconds):
-        """Let everything run for so long."""
+        """Spin for this time [s]."""
         spin(self.executor, lambda: False, seconds, every=min(seconds, 0.002))
 
     def collect(self, kind, topic, qos=10):
-        """A list that fills with the messages of a topic."""
+        """Return a list that fills with the messages of a topic."""
         heard = []
         self.node.create_subscription(kind, topic, heard.append, qos)
         return heard
 
     def call(self, kind, name, request=None):
-        """The answer of a service."""
+        """Return the response of a service."""
         client = self.node.create_client(kind, name)
         self.until(client.service_is_ready)
         future = client.call_async(request or kind.Request())
@@ -47,14 +47,14 @@ class Bench:
 
     @staticmethod
     def set(node, **values):
-        """Set parameters of a node, dots written as __; its verdicts."""
+        """Set parameters of a node, dots written as __; return the result."""
         named = [Parameter(name.replace("__", "."), value=v) for name, v in values.items()]
         return node.set_parameters_atomically(named)
 
 
 @contextmanager
 def bench(*makers, args=()):
-    """Make nodes with these ROS arguments and let them run while the test talks to them."""
+    """Make nodes with these ROS arguments; yield a Bench that spins them."""
     context_args = ["--ros-args", *args] if args else []
     rclpy.init(
         args=context_args,

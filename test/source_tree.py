@@ -29,7 +29,7 @@ _count = itertools.count()
 
 
 def own_domain():
-    """A ROS domain that no other test uses now: 1 to 101 are safe, each worker has its share."""
+    """Return a ROS domain that no other test uses now: 1 to 101, divided among the workers."""
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
     share = 101 // workers
@@ -38,7 +38,7 @@ def own_domain():
 
 @contextmanager
 def users_environment():
-    """A domain of one's own, and none of what other tests ask of ROS: as a user starts things."""
+    """Set an unused domain and no other ROS settings: the environment of a user."""
     with mock.patch.dict(os.environ, {"ROS_DOMAIN_ID": str(own_domain())}):
         os.environ.pop("ROS_AUTOMATIC_DISCOVERY_RANGE", None)
         yield

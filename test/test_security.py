@@ -1,4 +1,4 @@
-"""What strangers can try: hostile XML, code in data, open sockets, commands of their own."""
+"""Attacks: hostile XML, code in data, open sockets, foreign commands."""
 
 import ast
 import importlib.util
@@ -90,7 +90,7 @@ UNSAFE_MODULES = {"pickle", "cPickle", "marshal", "shelve", "dill", "telnetlib",
 
 
 def unsafe(tree):
-    """What a file does that data could turn into code."""
+    """Yield constructs of a file that could turn data into code."""
     for node in ast.walk(tree):
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             names = [alias.name for alias in node.names] + [getattr(node, "module", None) or ""]
@@ -317,14 +317,14 @@ def test_the_policy_allows_what_the_nodes_do_and_no_more():
 
 
 def enforced(keystore):
-    """The environment in which nobody may run without keys."""
+    """Return the environment in which no node may run without keys."""
     security = {"ROS_SECURITY_ENABLE": "true", "ROS_SECURITY_STRATEGY": "Enforce"}
     security |= {"ROS_SECURITY_KEYSTORE": str(keystore), "ROS_DOMAIN_ID": str(own_domain())}
     return {**os.environ, **security}
 
 
 def in_enclave(node):
-    """The command that starts a node in its enclave."""
+    """Return the command that starts a node in its enclave."""
     command = [sys.executable, "-m", f"robodyn_ros.nodes.{node}", "--ros-args"]
     return [*command, "-p", "robot.name:=planar_2r", "--enclave", f"/robodyn/{node}"]
 

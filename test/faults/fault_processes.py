@@ -1,7 +1,7 @@
-"""The nodes as real processes, and an onlooker beside: for the rows that need real signals.
+"""The nodes as real processes, and an observer: for the rows that need real signals.
 
-How soon something happens is proven elsewhere, in simulated time; here timeouts are long, because
-a machine that runs tests is a busy one.
+Reaction times are tested elsewhere, in simulated time; timeouts here are long, because a machine
+that runs tests is busy.
 """
 
 import os
@@ -38,12 +38,12 @@ PATIENT = {
 
 
 class Look:
-    """What an onlooker knows of the running nodes."""
+    """Observer of the running nodes."""
 
     def __init__(self, node, executor, processes, log):
         self.node, self.executor, self.processes, self.log = node, executor, processes, log
         self.level, self.levels = "", set()
-        self.told = set()  # the same, but only a case forgets it
+        self.told = set()  # all levels since the case began
         self.facts, self.messages = {}, {}
         self.stamps, self.references, self.command = [], [], None
         node.create_subscription(
@@ -103,7 +103,7 @@ class Look:
         return future.result()
 
     def moves(self):
-        """Until all is well and the arm on its way; an operator clears whatever is latched."""
+        """Restart ended nodes, clear safe holds, and wait for CLEAR and a moving arm."""
         for which, process in enumerate(self.processes):
             if process.poll() is not None:
                 self.restart(which)
@@ -122,17 +122,17 @@ class Look:
         self.forget()
 
     def forget(self):
-        """Only what comes from now on counts."""
+        """Forget all that was received so far."""
         self.level = ""
         for kept in (self.facts, self.messages, self.levels, self.stamps, self.references):
             kept.clear()
 
     def says(self, node, text):
-        """Until a node's diagnostics say this."""
+        """Wait until a node's diagnostics contain this text."""
         self.until(lambda: text in self.messages.get(node, ""))
 
     def restart(self, which):
-        """Start a process that has ended once more."""
+        """Start a process again that has ended."""
         with self.log.open("a") as said:
             arguments = self.processes[which].args
             self.processes[which] = subprocess.Popen(arguments, stdout=said, stderr=said)
@@ -147,7 +147,7 @@ class Look:
 
 @contextmanager
 def arm_in_motion(log, composed=False, **changes):
-    """The demo's processes, or one, with the arm in motion; an onlooker beside."""
+    """Run the demo's nodes, in one process if composed; yield an observer once the arm moves."""
     overrides = {node: {**PATIENT.get(node, {}), **changes.get(node, {})} for node in DEMO_NODES}
     demo = Demo(PARAMS, 0.0, composed, log=log, overrides=overrides)
     with users_environment():
@@ -160,14 +160,14 @@ def arm_in_motion(log, composed=False, **changes):
 
 
 def memory_of(pid):
-    """[bytes], resident."""
+    """Return the resident memory of a process [bytes]."""
     pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def ends_by(look, number, *which):
-    """A signal in motion to these processes: exit 0, no traceback. Where the controller is among
-    them, its torque goes down no faster than it may.
+    """Send a signal to these processes while the arm moves: exit code 0, no traceback, and the
+    controller's torque ramps down within its rate limit.
     """
     look.until(lambda: len(look.references) > 50)
     safe(np.abs(look.command).max() > 5.0, "nothing to carry", look.command)
@@ -185,5 +185,5 @@ def ends_by(look, number, *which):
 
 
 def no_torque(look):
-    """What was commanded last is nothing; the onlooker may have missed the last steps."""
+    """Expect the last command to be zero; the observer may have missed the last steps."""
     np.testing.assert_allclose(look.command, 0.0, atol=2.5)

@@ -1,7 +1,7 @@
-"""Plant, detector and controller as real nodes on a bench, with hands on every wire between them.
+"""Plant, detector and controller as real nodes; the rig passes on, changes or drops each message.
 
-Nothing is spun and nothing waits: time is the rig's own and moves on with `step`. Whatever the
-nodes say is looked at when they say it: finite, within the limits, and never CLEAR on bad data.
+Nothing is spun and nothing waits: time is simulated and advances with `step`. Every message of the
+nodes is checked: finite, within the limits, and never CLEAR on bad data.
 """
 
 import os
@@ -44,13 +44,13 @@ LEVELS = ("UNKNOWN", "CLEAR", "CONTACT", "COLLISION")
 TOUCHED = {"CONTACT", "COLLISION"}
 UNKNOWN_AFTER = 3  # bad messages in a row
 SAFE_AFTER = 0.025  # [s] of bad messages: 20 ms, and the two periods before and after them
-SILENT_AFTER = 0.027  # [s] of none: 20 ms, one period until one was due, one look of 5 ms
-NORMAL_AFTER, STAYS = 1.0, 0.2  # [s] until all is normal again, and for how long it is looked at
-INSTANT = 1e-6  # [s]: commands so close to each other count as one
+SILENT_AFTER = 0.027  # [s] without messages: 20 ms, one period, and the watchdog's 5 ms
+NORMAL_AFTER, STAYS = 1.0, 0.2  # [s] to recover in, and for which it must last
+INSTANT = 1e-6  # [s]: commands closer together count as simultaneous
 
 
 class Recorder:
-    """A logger that only remembers: (time [s], text)."""
+    """A logger that records warnings: (time [s], text)."""
 
     def __init__(self, rig):
         self.rig, self.warnings = rig, []
@@ -67,7 +67,7 @@ class Recorder:
 class Rig:
     """The three nodes. `states` and `commands`, if set, turn each message into those that arrive.
 
-    bad: how many messages in a row, up to now, the test itself has made bad.
+    bad: number of latest messages in a row that the test made bad.
     """
 
     def __init__(
@@ -80,8 +80,8 @@ class Rig:
         **parameters,
     ):
         self.dt, self.now, self.wall, self.bad = 1.0 / rate, 1000.0, 0.0, 0
-        self.pace = 1.0  # of the clock: its seconds in one of the wall's
-        self.level = ""  # what the detector said last
+        self.pace = 1.0  # seconds of the nodes' clock per second of wall time
+        self.level = ""  # of the detector's last verdict
         given = {"robot.name": "" if urdf else robot, "robot.urdf": urdf, "rate": rate}
         given |= {"plant.start": START}
         given |= {name.replace("__", "."): value for name, value in parameters.items()}
@@ -92,8 +92,8 @@ class Rig:
             signal_handler_options=SignalHandlerOptions.NO,
         )
         self.states = self.commands = None
-        self.deaf = False  # whether joint states are lost on their way
-        self.mute = False  # whether the detector's words are
+        self.lose_states = False  # whether joint states are lost on their way
+        self.lose_verdicts = False  # whether the detector's messages are
         self.forget()
         self.plant_node = self._adopt(SimulatorNode())
         self.plant_node.restart()
@@ -105,14 +105,14 @@ class Rig:
         self._listen()
 
     def forget(self):
-        """Begin new records."""
-        self.residuals, self.torques, self.words, self.modes = [], [], [], []
-        self.new_time()
+        """Clear all records."""
+        self.residuals, self.torques, self.reports, self.modes = [], [], [], []
+        self.forget_commands()
 
-    def new_time(self):
-        """What was given before is of another time, or somebody else's."""
-        self.tau, self.given_at = None, None  # the last instant's, and when that was
-        self.tau_before, self.given_before = None, None  # and of the one before it
+    def forget_commands(self):
+        """Forget the last commands: the clock was set, or another controller follows."""
+        self.tau, self.given_at = None, None  # last command, and its time
+        self.tau_before, self.given_before = None, None  # and the one before
 
     def close(self):
         for node in (self.plant_node, self.detector, self.controller):
@@ -120,7 +120,7 @@ class Rig:
         rclpy.try_shutdown()
 
     def _adopt(self, node):
-        """Let a node live in the rig's time, and hear what it has to say."""
+        """Give a node the rig's clocks; record its log and diagnostics."""
         node.now, node.wall = lambda: self.now, lambda: self.wall
         node.log, node.diagnosed = Recorder(self), []
         node.get_logger = lambda: node.log
@@ -135,7 +135,7 @@ class Rig:
         return node
 
     def _listen(self):
-        """Take what the nodes publish, as a subscriber in the same process does."""
+        """Subscribe to the nodes' topics, by plain calls."""
         plant, detector, controller = self.plant_node, self.detector, self.controller
         for publisher, callback in (
             (plant.to_states, self._measured),
@@ -150,31 +150,31 @@ class Rig:
             publisher.local[:] = [callback]
 
     def replace_detector(self):
-        """Kill the detector; a new one takes its place."""
+        """Replace the detector by a new one."""
         self.detector.destroy_node()
         self.detector = self._adopt(DynamicsNode())
         self._listen()
 
     def replace_controller(self):
-        """Kill the controller; a new one takes its place, and hears the latched word."""
+        """Replace the controller by a new one, which receives the latched verdict."""
         self.controller.destroy_node()
         self.controller = self._adopt(ControllerNode())
-        self.new_time()
+        self.forget_commands()
         self._listen()
-        if self.words:
-            self.controller.receive(VERDICTS, self.words[-1][2])
+        if self.reports:
+            self.controller.receive(VERDICTS, self.reports[-1][2])
 
-    # the wires
+    # messages
 
     def _measured(self, message):
-        if self.deaf:
+        if self.lose_states:
             return
         arriving = [message] if self.states is None else self.states(copied(message))
         for one in arriving:
             self.deliver(one)
 
     def deliver(self, message):
-        """A joint state reaches detector and controller."""
+        """Pass a joint state to detector and controller."""
         self.detector.receive(STATES, message)
         if self.bad >= UNKNOWN_AFTER:
             assert self.level != "CLEAR", "CLEAR on bad data"
@@ -182,7 +182,7 @@ class Rig:
         self._send_trajectory()
 
     def _send_trajectory(self):
-        """What demo_node does: send the next trajectory when the controller holds the arm."""
+        """Send the next trajectory when the controller holds the arm, as demo_node does."""
         if not self.moves:
             return
         if self.demo.needs_position(self.now):
@@ -204,13 +204,13 @@ class Rig:
             self.obey(one)
 
     def obey(self, message):
-        """A command reaches detector and plant."""
+        """Pass a command to detector and plant."""
         self.detector.receive(COMMANDS, message)
         self.plant_node.receive(COMMANDS, message)
 
     def check_torque(self, tau):
-        """Finite, within the limits, and no faster than its rate limit: all commands of an instant
-        together have the time since the one before.
+        """Check that a torque is finite, within the limits and within the rate limit. Simultaneous
+        commands share the time since the one before.
         """
         assert np.isfinite(tau).all()
         assert (np.abs(tau) <= self.model.tau_max + 1e-9).all()
@@ -231,7 +231,7 @@ class Rig:
         r = np.array(message.effort)
         assert np.isfinite(r).all()
         self.residuals.append((seconds(message.header.stamp), r))
-        if not self.mute:
+        if not self.lose_verdicts:
             self.controller.receive("dynamics_node/residual", message)
 
     def _wrench(self, message):
@@ -242,14 +242,14 @@ class Rig:
     def _word(self, message):
         verdict = read_collision_state(message)
         self.level = verdict.level.name
-        self.words.append((self.now, self.level, message, verdict.cause))
-        if not self.mute:
+        self.reports.append((self.now, self.level, message, verdict.cause))
+        if not self.lose_verdicts:
             self.controller.receive(VERDICTS, message)
 
     # time
 
     def step(self, dt=None):
-        """One period of the plant, or several until it is heard again, and what follows."""
+        """Step the plant by a period, or by dt [s], and publish its joint state."""
         for _ in range(round((dt or self.dt) / self.plant_node.dt)):
             self.pass_time(self.plant_node.dt)
             self.plant_node.step()
@@ -257,13 +257,13 @@ class Rig:
         self.modes.append((self.now, self.mode))
 
     def pass_time(self, dt):
-        """Nothing comes for so long [s] but the looks of the watchdogs, each in its turn."""
+        """Let dt [s] pass without messages; the watchdogs run."""
         end = self.now + dt
         self.pass_wall(dt / self.pace)
         self.now = end
 
     def pass_wall(self, seconds):
-        """The same, in wall time."""
+        """Let wall time [s] pass without messages; the watchdogs run."""
         end = self.wall + seconds
         watchers = self.detector, self.controller
         watching = [(WATCHDOG_PERIOD, node.watchdog) for node in watchers]
@@ -288,14 +288,14 @@ class Rig:
             node.publish_diagnostics()
 
     def run(self, simulated, until=lambda: False, dt=None):
-        """Let so much time [s] go by, or until something is true; whether it became so."""
+        """Run for this time [s] or until the condition holds; return whether it does."""
         for _ in range(round(simulated / (dt or self.dt))):
             self.step(dt)
             if until():
                 return True
         return False
 
-    # what is known
+    # state
 
     @property
     def mode(self):
@@ -303,14 +303,14 @@ class Rig:
 
     @property
     def reason(self):
-        return self.words[-1][3]
+        return self.reports[-1][3]
 
     @property
     def levels(self):
-        return {word[1] for word in self.words}
+        return {word[1] for word in self.reports}
 
     def warnings(self, *nodes):
-        """All that was said, by these nodes or by all."""
+        """Return all warnings and diagnostics of these nodes, by default of all."""
         nodes = nodes or (self.plant_node, self.detector, self.controller)
         for node in nodes:
             node.publish_diagnostics()
@@ -319,52 +319,52 @@ class Rig:
         ]
 
     def normal(self):
-        """Whether everything works as it should."""
+        """Return whether the state is CLEAR and the arm follows its trajectory."""
         return self.level == "CLEAR" and self.mode in FOLLOWING
 
     def clear(self):
-        """An operator says that all is well again."""
+        """Call the controller's `clear`; return the response."""
         return self.controller.clear(Trigger.Request(), Trigger.Response())
 
     def set(self, node, **values):
-        """Set parameters, dots written as __; the verdict."""
+        """Set parameters, dots written as __; return the result."""
         named = [Parameter(name.replace("__", "."), value=v) for name, v in values.items()]
         return node.set_parameters_atomically(named)
 
-    # what must be so in every case
+    # assertions
 
-    def begins_normally(self):
-        """Half a second of motion without a fault."""
+    def run_normally(self):
+        """Run half a second of motion without a fault."""
         self.run(0.5)
         assert self.normal() and self.mode is Mode.TRACKING
         for node in (self.plant_node, self.detector, self.controller):
             node.log.warnings.clear()
         self.begun_at = self.now
 
-    def is_normal_again(self, touched=False):
-        """Within a second after the last bad input, once the safe hold is cleared; and it stays.
-        Nobody speaks of contact meanwhile, unless the arm was touched.
+    def expect_recovery(self, touched=False):
+        """Expect normal operation within a second after the last bad input, once the safe hold is
+        cleared, and that it lasts. No contact is reported meanwhile, unless the arm was touched.
         """
         self.states = self.commands = None
         self.bad = 0
-        begun, heard = self.now, len(self.words)
+        begun, heard = self.now, len(self.reports)
         while not self.normal():
             self.clear()
             self.step()
             assert self.now - begun < NORMAL_AFTER, (self.level, self.mode, self.reason)
         self.run(STAYS)
         assert self.normal(), (self.level, self.mode, self.reason, self.controller.arm.reason)
-        told = [(t - begun, level) for t, level, *_ in self.words[heard:] if level in TOUCHED]
+        told = [(t - begun, level) for t, level, *_ in self.reports[heard:] if level in TOUCHED]
         assert touched or not told, told[0]
         assert not np.isnan(self.plant_node.plant.state.q).any()
 
-    def no_touch(self):
-        """Nobody has spoken of contact, and the arm did not give way to any."""
+    def expect_no_contact(self):
+        """Expect that no contact was reported and the arm did not react."""
         assert not self.levels & TOUCHED, self.levels
         assert all(mode is not Mode.REACTING for _, mode in self.modes)
 
-    def told(self, *texts):
-        """Log and /diagnostics say this, and nobody says the same thing twice within a second."""
+    def expect_warnings(self, *texts):
+        """Expect these texts in log or /diagnostics, and no warning twice within a second."""
         said = self.warnings()
         for text in texts:
             assert any(text in one for one in said), (text, said)
@@ -375,8 +375,8 @@ class Rig:
                 assert t - last.get(about, -np.inf) >= 1.0 - 1e-6, text
                 last[about] = t
 
-    def was_safe_by(self, within=SAFE_AFTER):
-        """The controller went to a safe hold so soon [s] after the fault began, and stayed."""
+    def expect_safe_hold_within(self, within=SAFE_AFTER):
+        """Expect a safe hold within this time [s] after the fault began, and that it lasted."""
         modes = [(t - self.begun_at, mode) for t, mode in self.modes if t > self.begun_at]
         safe = [t for t, mode in modes if mode is Mode.SAFE_HOLD]
         assert safe, f"no safe hold: {self.mode}"
@@ -391,19 +391,19 @@ class Case:
     row: int
     name: str
     required: str  # the reaction, by its letter in docs/reliability.md
-    play: object  # what happens, and must happen
+    play: object  # function that injects the fault and checks the reaction
 
     def __str__(self):
         return f"{self.row:02d} {self.name}"
 
 
 def cases(*rows):
-    """A decorator for the test that plays these cases."""
+    """Return the decorator of the test that plays these cases."""
     return pytest.mark.parametrize("case", rows, ids=str)
 
 
 def rig_of(**parameters):
-    """A rig that is closed in the end: `with rig_of() as rig`."""
+    """Return a rig that is closed in the end: `with rig_of() as rig`."""
     return _Closing(parameters)
 
 
@@ -420,7 +420,7 @@ class _Closing:
 
 
 def copied(message, t=None):
-    """A joint state of its own, with another time [s] on demand."""
+    """Return a copy of a joint state, at another time [s] if given."""
     other = JointState(name=list(message.name))
     for field in FIELDS:
         setattr(other, field, list(getattr(message, field)))
@@ -429,7 +429,7 @@ def copied(message, t=None):
 
 
 def command(tau):
-    """A command of these torques."""
+    """Return a command of these torques."""
     return Float64MultiArray(data=[float(x) for x in tau])
 
 

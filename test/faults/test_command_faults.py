@@ -1,4 +1,4 @@
-"""Rows 14 to 18: commands that cannot be, that stop, or that come from two sides."""
+"""Rows 14 to 18: invalid commands, missing commands, commands of two publishers."""
 
 import numpy as np
 from fault_rig import SILENT_AFTER, Case, Rig, cases, command, rig_of
@@ -14,7 +14,7 @@ from robodyn_ros.nodes.simulator_node import SimulatorNode  # isort: skip
 
 
 def plant_is_fine(rig):
-    """What acts on the arm is finite and within the limits."""
+    """Expect the applied torque to be finite and within the limits."""
     state = rig.plant_node.plant.state
     assert np.isfinite(state.q).all() and np.isfinite(state.tau).all()
     assert (np.abs(state.tau) <= rig.model.tau_max + 1e-9).all()
@@ -22,11 +22,11 @@ def plant_is_fine(rig):
 
 
 def refused(bad, *says, **parameters):
-    """Every command is spoiled: none is obeyed, the plant brakes, the detector knows nothing."""
+    """Every command is invalid: all are rejected, the plant brakes, the state is UNKNOWN."""
 
     def play():
         with rig_of(**parameters) as rig:
-            rig.begins_normally()
+            rig.run_normally()
             before = rig.plant_node.tau.copy()
             moving = np.abs(rig.plant_node.plant.state.qd).max()
             rig.commands = lambda message: [bad]
@@ -36,23 +36,23 @@ def refused(bad, *says, **parameters):
                 np.testing.assert_array_equal(rig.plant_node.tau, before)
             assert rig.level == "UNKNOWN"
             assert np.abs(rig.plant_node.plant.state.qd).max() < 0.3 * moving  # braked
-            rig.was_safe_by(SILENT_AFTER)
-            rig.told("rejected a command", *says)
-            rig.is_normal_again()
-            rig.no_touch()
+            rig.expect_safe_hold_within(SILENT_AFTER)
+            rig.expect_warnings("rejected a command", *says)
+            rig.expect_recovery()
+            rig.expect_no_contact()
 
     return play
 
 
 def come_back(commands, lasts, *says, safe=True):
-    """Commands that do not act for so long [s], and then do: nobody takes what was not applied
-    for a push. A safe hold, which is latched until it is cleared.
+    """Commands do not act for `lasts` [s], then they do: the torque that was not applied is not
+    taken for a push. A safe hold, latched until it is cleared.
     """
 
     def play():
         with rig_of() as rig:
-            rig.begins_normally()
-            rig.words.clear()
+            rig.run_normally()
+            rig.reports.clear()
             rig.commands = commands
             rig.run(lasts)
             rig.commands = None
@@ -60,25 +60,25 @@ def come_back(commands, lasts, *says, safe=True):
                 assert rig.mode is Mode.SAFE_HOLD and rig.level == "UNKNOWN"
             rig.run(0.8)
             if safe:
-                rig.was_safe_by(SILENT_AFTER)
+                rig.expect_safe_hold_within(SILENT_AFTER)
             assert rig.level == "CLEAR"  # it has settled
-            rig.told(*says)
-            rig.is_normal_again()
+            rig.expect_warnings(*says)
+            rig.expect_recovery()
             rig.run(0.3)
-            rig.no_touch()
+            rig.expect_no_contact()
 
     return play
 
 
 def beside(bad, says):
-    """A stranger's bad commands beside the good ones change nothing."""
+    """Invalid commands of another publisher beside the valid ones change nothing."""
 
     def logged(stranger):
         with rig_of() as rig:
             if stranger:
                 rig.commands = lambda message: [bad, message, bad]
             rig.run(0.5)
-            rig.told(*([says] if stranger else []))
+            rig.expect_warnings(*([says] if stranger else []))
             return np.array([tau for _, tau in rig.torques])
 
     def play():
@@ -88,26 +88,26 @@ def beside(bad, says):
 
 
 def no_limits():
-    """Where no limit holds it back, absurd torque makes the plant begin anew, and no more."""
+    """Without a limit, an absurd torque makes the plant restart, and nothing else."""
     with rig_of(robot="planar_2r", plant__start=[0.3, 0.4]) as rig:
-        rig.begins_normally()
+        rig.run_normally()
         rig.commands = lambda message: [command([1e9, -1e9])]
         rig.run(0.1)
         rig.commands = None
         assert np.isfinite(rig.plant_node.plant.state.q).all()
-        rig.told("plant restarted")
-        rig.is_normal_again(touched=True)  # so it may seem
+        rig.expect_warnings("plant restarted")
+        rig.expect_recovery(touched=True)  # so it may seem
 
 
 # row 15
 
 
 def over_the_limit(joint, lasts):
-    """Clamped: the observer uses what was applied. Nobody touches the arm, and nobody says so."""
+    """Clipped commands: the observer uses the applied torque and reports no contact."""
 
     def play():
         with rig_of() as rig:
-            rig.begins_normally()
+            rig.run_normally()
 
             def commands(message):
                 message.data[joint] = 1e6
@@ -124,8 +124,8 @@ def over_the_limit(joint, lasts):
             np.testing.assert_array_equal(taken, rig.plant_node.plant.state.tau)
             rig.commands = None
             rig.run(0.3)  # joint 1 was thrown, and may be braked
-            rig.is_normal_again()
-            rig.no_touch()
+            rig.expect_recovery()
+            rig.expect_no_contact()
 
     return play
 
@@ -134,9 +134,9 @@ def over_the_limit(joint, lasts):
 
 
 def commands_stop():
-    """The plant holds itself after 20 ms: damped, and its torque does not jump either way."""
+    """The plant brakes after 20 ms without commands; its torque has no step."""
     with rig_of() as rig:
-        rig.begins_normally()
+        rig.run_normally()
         moving = np.abs(rig.plant_node.plant.state.qd).max()
         rig.commands = lambda message: []
         taus = [rig.plant_node.plant.state.tau]
@@ -145,34 +145,34 @@ def commands_stop():
             taus.append(plant_is_fine(rig).tau)
             if rig.now - rig.begun_at > 0.02 + 2 * rig.dt:
                 assert rig.level == "UNKNOWN" and rig.plant_node.braked
-        rig.was_safe_by(SILENT_AFTER)
+        rig.expect_safe_hold_within(SILENT_AFTER)
         assert np.abs(rig.plant_node.plant.state.qd).max() < 0.3 * moving
-        rig.told("no command for", "no commands: holding")
+        rig.expect_warnings("no command for", "no commands: holding")
         rig.commands = None
         for _ in range(100):
             rig.step()
             taus.append(plant_is_fine(rig).tau)
         assert np.abs(np.diff(taus, axis=0)).max() <= 1000.0 * rig.dt * (1.0 + 1e-9)
-        rig.is_normal_again()
+        rig.expect_recovery()
 
 
 def states_stop(duration, safe, after=0.0):
-    """after: [s] later, so that the watchdogs look at another moment."""
+    """after: [s] by which the fault begins later, relative to the watchdogs."""
 
     def play():
         with rig_of() as rig:
             rig.run(after)
-            rig.begins_normally()
-            rig.deaf = True
+            rig.run_normally()
+            rig.lose_states = True
             rig.run(duration)
-            rig.deaf = False
+            rig.lose_states = False
             rig.run(0.1)
             if safe:
-                rig.was_safe_by(SILENT_AFTER)
-                rig.told("none received")
+                rig.expect_safe_hold_within(SILENT_AFTER)
+                rig.expect_warnings("none received")
             else:
                 assert rig.mode is Mode.TRACKING
-            rig.is_normal_again()
+            rig.expect_recovery()
 
     return play
 
@@ -213,7 +213,7 @@ def two_publishers(talks):
 
 
 class Logger:
-    """Keeps warnings; stands where `get_logger` does."""
+    """A logger that records warnings."""
 
     def __init__(self):
         self.texts = []
@@ -256,12 +256,12 @@ def step_of_the_target(size, seconds, refused="", safe=False):
                 np.testing.assert_allclose(rig.plant_node.plant.state.q, q, atol=1e-6)
             elif safe:
                 rig.begun_at = rig.modes[0][0] - rig.dt
-                rig.was_safe_by(1.0)
+                rig.expect_safe_hold_within(1.0)
                 assert "error of joint" in rig.controller.arm.reason  # of position or velocity
             else:
                 assert np.abs(rig.plant_node.plant.state.q - goal).max() < 0.01
-            rig.is_normal_again()
-            rig.no_touch()
+            rig.expect_recovery()
+            rig.expect_no_contact()
 
     return play
 

@@ -17,7 +17,7 @@ LATE = re.compile("periods missed|too slow")
 
 
 def simulator_reset(log):
-    """Free-running: with the arm, time goes back to its beginning."""
+    """Free-running: a reset of the arm also resets the time."""
     simulated = {"use_sim_time": True}
     changes = {"simulator_node": {"free_running": True}}
     changes |= {"controller_node": simulated, "dynamics_node": simulated}
@@ -32,10 +32,10 @@ def simulator_reset(log):
 
 
 def both_cores_busy(log):
-    """More work than cores: overruns are counted and told, and nobody speaks of contact."""
+    """More work than cores: overruns are counted and reported, and no contact is."""
     changes = {node: {"rate": FAST} for node in DEMO_NODES}
     changes["simulator_node"] |= {"command_timeout": 1.0}
-    # So gentle that late commands do not shake the arm into its joints' stops: that is contact
+    # Low gains: late commands must not shake the arm into its joint stops, which is contact
     changes["controller_node"] |= {"arm.frequency": [6.0], "arm.braking": 6.0}
     changes["demo_node"] |= {"speed": 0.1}
     with arm_in_motion(log, composed=True, **changes) as look:
@@ -58,7 +58,7 @@ def both_cores_busy(log):
 
 
 def true_dt(references):
-    """Where the arm is to be goes on with the samples' own times, however late they come."""
+    """Expect the reference to advance by the samples' stamps, however late they arrive."""
     t, _, q, qd = (np.array(x) for x in zip(*references, strict=True))
     dt, way = np.diff(t), np.diff(q, axis=0)
     moving = (dt < 0.04) & (np.abs(qd[1:]).max(axis=1) > 0.01)

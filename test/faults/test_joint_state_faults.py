@@ -28,13 +28,13 @@ QUIET = {"UNKNOWN", "CLEAR"}
 
 
 def spoiled(spoil, *says, lasts=0.2, safe=SAFE_AFTER, **parameters):
-    """Every message is spoiled for a while: dropped, UNKNOWN, a safe hold, normal again. Nobody
-    speaks of contact.
+    """Every message is bad for a while: rejected, UNKNOWN, a safe hold, normal again, and no
+    contact is reported.
     """
 
     def play():
         with rig_of(**parameters) as rig:
-            rig.begins_normally()
+            rig.run_normally()
             taken = len(rig.residuals)
 
             def states(message):
@@ -45,17 +45,17 @@ def spoiled(spoil, *says, lasts=0.2, safe=SAFE_AFTER, **parameters):
             rig.run(lasts)
             assert len(rig.residuals) == taken
             assert rig.level == "UNKNOWN"
-            rig.was_safe_by(safe)
-            rig.told(*says)
-            rig.is_normal_again()
-            rig.no_touch()
+            rig.expect_safe_hold_within(safe)
+            rig.expect_warnings(*says)
+            rig.expect_recovery()
+            rig.expect_no_contact()
 
     return play
 
 
 def harmless(change, *says, run=0.6, within=0.0, **parameters):
-    """With the change or without, residuals, torques and the detector's words are the same,
-    bit for bit or within so many N m.
+    """With and without the change, residuals, torques and verdicts are the same, bit for bit or
+    within some N m.
     """
 
     def logged(states):
@@ -63,9 +63,9 @@ def harmless(change, *says, run=0.6, within=0.0, **parameters):
             rig.states = states
             rig.run(run)
             assert rig.normal() and rig.mode is Mode.TRACKING
-            rig.told(*(says if states else ()))
+            rig.expect_warnings(*(says if states else ()))
             r, tau = (np.array([x for _, x in log]) for log in (rig.residuals, rig.torques))
-            return (r, tau), [level for _, level, *_ in rig.words]
+            return (r, tau), [level for _, level, *_ in rig.reports]
 
     def play():
         (clean_numbers, clean_words), (numbers, words) = logged(None), logged(change)
@@ -93,7 +93,7 @@ def without(field):
 
 
 def one(change):
-    """A change as the list of messages that arrive."""
+    """Turn a change of a message into the list of messages that arrive."""
     return lambda message: [change(message)]
 
 
@@ -101,8 +101,8 @@ HALVES = ([0, 1, 2], [3, 4, 5, 6])
 
 
 def parts(*groups, apart=0.0):
-    """The message as several publishers would send it, each some of the joints; the second says it
-    is `apart` [s] from the first.
+    """Split a message among several publishers, each with some joints; the second has a stamp
+    `apart` [s] from the first.
     """
 
     def change(message):
@@ -166,19 +166,19 @@ def gripper_beside(times):
 
 
 def others_alone(states, *says):
-    """They go on while the arm's own messages stop: that is no sign of life of the arm."""
+    """Only the gripper's messages continue: for the arm that is silence."""
 
     def play():
         with rig_of() as rig:
-            rig.begins_normally()
+            rig.run_normally()
             rig.states = states
             assert rig.run(0.1, lambda: rig.level == "UNKNOWN")
             assert rig.now - rig.begun_at <= SILENT_AFTER + 1e-9
             rig.run(0.1)
-            rig.was_safe_by(SILENT_AFTER)
-            rig.told(*says)
-            rig.is_normal_again()
-            rig.no_touch()
+            rig.expect_safe_hold_within(SILENT_AFTER)
+            rig.expect_warnings(*says)
+            rig.expect_recovery()
+            rig.expect_no_contact()
 
     return play
 
@@ -187,7 +187,7 @@ def others_alone(states, *says):
 
 
 def numbers_at_rest():
-    """Also an arm that stands still goes to its safe hold when nobody knows where it is."""
+    """An arm at rest goes to a safe hold, too, without valid joint states."""
     with rig_of(motion="hold") as rig:
         rig.run(0.3)
         rig.begun_at = rig.now
@@ -198,32 +198,32 @@ def numbers_at_rest():
 
         rig.states = states
         rig.run(0.1)
-        rig.was_safe_by()
-        rig.told("position of joint 'joint_3' is nan")
-        rig.is_normal_again()
+        rig.expect_safe_hold_within()
+        rig.expect_warnings("position of joint 'joint_3' is nan")
+        rig.expect_recovery()
 
 
 def one_bad_message():
-    """One alone is dropped: nothing stops, and no state is lost."""
+    """A single one is rejected: the arm moves on, and the state stays CLEAR."""
     with rig_of() as rig:
-        rig.begins_normally()
+        rig.run_normally()
         rig.states = one(value("velocity", 1, np.nan))
         rig.step()
         rig.states = None
         rig.run(0.05)
         assert rig.normal() and rig.mode is Mode.TRACKING
-        rig.told("velocity of joint 'joint_2' is nan")
+        rig.expect_warnings("velocity of joint 'joint_2' is nan")
 
 
 def before_each(spoil, *says):
-    """A bad message right before each good one is dropped, and that is all: neither does the
-    detector lose a sample nor the controller its time to change the torque.
+    """A bad message right before each good one is rejected, without an effect on the detector or
+    on the controller's rate limit.
     """
 
     def play():
         with rig_of() as rig:
-            rig.begins_normally()
-            rig.words.clear()
+            rig.run_normally()
+            rig.reports.clear()
             rig.modes.clear()
             rig.states = lambda message: [spoil(copied(message)), message]
             for _ in range(250):
@@ -231,8 +231,8 @@ def before_each(spoil, *says):
                 assert np.abs(rig.controller.arm.error).max() < 2e-3
             assert rig.levels == {"CLEAR"}
             assert {mode for _, mode in rig.modes} == {Mode.TRACKING}
-            rig.told(*says)
-            rig.is_normal_again()
+            rig.expect_warnings(*says)
+            rig.expect_recovery()
 
     return play
 
@@ -256,21 +256,21 @@ def no_velocity_from_the_start():
         q, qd = (np.array([getattr(s, name) for s in seen]) for name in ("q", "qd"))
         np.testing.assert_allclose(qd[1:], np.diff(q, axis=0) / rig.dt, atol=1e-6)
         assert np.abs(qd[-1]).max() > 0.05  # never zeros
-        rig.told("differences of positions")
+        rig.expect_warnings("differences of positions")
 
 
 def velocity_vanishes_in_motion():
     with rig_of() as rig:
-        rig.begins_normally()
+        rig.run_normally()
         rig.states = one(without("velocity"))
         rig.run(0.3)
         assert rig.mode is Mode.TRACKING and rig.levels <= {"UNKNOWN", "CLEAR"}
-        rig.told("differences of positions")
-        rig.is_normal_again()
+        rig.expect_warnings("differences of positions")
+        rig.expect_recovery()
 
 
 def noisy_velocity():
-    """Noise that is faster than rest is defined: a safe hold can be cleared all the same."""
+    """Velocity noise above the rest speed: a safe hold can still be cleared."""
     random = np.random.default_rng(2)
 
     def noisy(message):
@@ -281,9 +281,9 @@ def noisy_velocity():
     with rig_of(arm__reaction="none") as rig:
         rig.states = noisy
         rig.run(0.5)
-        rig.deaf = True
+        rig.lose_states = True
         assert rig.run(0.1, lambda: rig.mode is Mode.SAFE_HOLD)
-        rig.deaf = False
+        rig.lose_states = False
         rig.run(0.3)
         assert rig.clear().success
         assert rig.run(NORMAL_AFTER, lambda: rig.mode in FOLLOWING)
@@ -295,7 +295,7 @@ def noisy_velocity():
 def effort_is_missing(change, says):
     def play():
         with rig_of(**MEASURED) as rig:
-            rig.begins_normally()
+            rig.run_normally()
 
             def states(message):
                 rig.bad += 1
@@ -305,8 +305,8 @@ def effort_is_missing(change, says):
             rig.run(0.2)
             assert rig.level == "UNKNOWN" and says in rig.reason
             assert rig.mode is Mode.TRACKING  # who only controls needs no effort
-            rig.told(says)
-            rig.is_normal_again()
+            rig.expect_warnings(says)
+            rig.expect_recovery()
 
     return play
 
@@ -326,18 +326,18 @@ def parts_get_lost(message):
 
 
 def no_alarm(states, **parameters):
-    """Whatever of it can be used: the arm goes on, and nobody speaks of contact."""
+    """The usable part is used: the arm moves on, and no contact is reported."""
 
     def play():
         with rig_of(**parameters) as rig:
-            rig.begins_normally()
-            rig.words.clear()
+            rig.run_normally()
+            rig.reports.clear()
             rig.modes.clear()
             rig.states = states
             rig.run(2.0)
             assert rig.levels <= QUIET and "CLEAR" in rig.levels
             assert {mode for _, mode in rig.modes} <= set(FOLLOWING)
-            rig.is_normal_again()
+            rig.expect_recovery()
 
     return play
 
@@ -346,17 +346,17 @@ def no_alarm(states, **parameters):
 
 
 def leap_ahead(by, lasts, says):
-    """Torque keeps its rate when such a leap is believed, and when it ends."""
+    """The torque keeps its rate limit when such a jump is accepted, and when it ends."""
 
     def play():
         with rig_of() as rig:
-            rig.begins_normally()
+            rig.run_normally()
             rig.states = one(lambda m: copied(m, seconds(m.header.stamp) + by))
             rig.run(lasts)
             rig.states = None
-            rig.told(says)
-            rig.is_normal_again()
-            rig.no_touch()
+            rig.expect_warnings(says)
+            rig.expect_recovery()
+            rig.expect_no_contact()
 
     return play
 
@@ -367,48 +367,48 @@ def held_up(message):
 
 def stamp_zero():
     with rig_of() as rig:
-        rig.begins_normally()
+        rig.run_normally()
         rig.states = lambda message: [copied(message, 0.0)]
         rig.run(0.3)
         assert rig.normal() and rig.mode is Mode.TRACKING
-        rig.told("the time of receipt is taken")
+        rig.expect_warnings("the time of receipt is taken")
 
 
 def stamps_ten_seconds_back():
-    """The robot's clock was set back: nothing is taken until that is certain, then all anew."""
+    """The robot's clock is set back: rejected until that is certain, then a restart."""
     with rig_of() as rig:
-        rig.begins_normally()
+        rig.run_normally()
         rig.states = lambda message: [copied(message, seconds(message.header.stamp) - 10.0)]
         rig.run(0.06)
         assert rig.level == "UNKNOWN"
-        rig.was_safe_by()
+        rig.expect_safe_hold_within()
         rig.run(0.1)
         rig.clear()
         assert rig.run(1.0, rig.normal)  # with stamps that stay 10 s behind
-        rig.told("10 s behind")
+        rig.expect_warnings("10 s behind")
         rig.states = None
         rig.begun_at = rig.now
         rig.step()
         assert rig.level == "UNKNOWN"  # and forward again: a gap of 10 s
-        rig.is_normal_again()
+        rig.expect_recovery()
 
 
 def one_stamp_ten_seconds_back():
-    """A message that was held up is no reset."""
+    """A delayed message is no clock reset."""
     with rig_of() as rig:
-        rig.begins_normally()
+        rig.run_normally()
         rig.states = lambda message: [copied(message, seconds(message.header.stamp) - 10.0)]
         rig.step()
         rig.states = None
         rig.run(0.02)
         assert rig.normal() and rig.mode is Mode.TRACKING
-        rig.told("10 s old")
+        rig.expect_warnings("10 s old")
 
 
 def stamp_that_stays(back):
     def play():
         with rig_of() as rig:
-            rig.begins_normally()
+            rig.run_normally()
             t = rig.residuals[-1][0] - back
 
             def states(message):
@@ -418,9 +418,9 @@ def stamp_that_stays(back):
             rig.states = states
             rig.run(0.1)
             assert rig.level == "UNKNOWN"
-            rig.was_safe_by()
-            rig.told("stamp goes back by 0.001 s" if back else "stamp repeated")
-            rig.is_normal_again()
+            rig.expect_safe_hold_within()
+            rig.expect_warnings("stamp goes back by 0.001 s" if back else "stamp repeated")
+            rig.expect_recovery()
 
     return play
 
@@ -438,15 +438,15 @@ def gap(motion):
             rig.run(0.5)
             assert rig.normal()
             rig.begun_at = rig.now
-            rig.deaf = True
+            rig.lose_states = True
             assert rig.run(0.1, lambda: rig.level == "UNKNOWN")
             assert rig.now - rig.begun_at <= SILENT_AFTER + 1e-9
             rig.run(10.0)
             assert rig.level == "UNKNOWN" and rig.mode is Mode.SAFE_HOLD
             if motion == "demo":
-                rig.was_safe_by(SILENT_AFTER)
-            rig.deaf = False
-            rig.words.clear()
+                rig.expect_safe_hold_within(SILENT_AFTER)
+            rig.lose_states = False
+            rig.reports.clear()
             rig.residuals.clear()
             assert rig.run(NORMAL_AFTER, lambda: bool(rig.residuals))
             assert not rig.residuals[0][1].any()  # the observer starts anew, from nothing
@@ -454,9 +454,9 @@ def gap(motion):
             assert rig.levels == {"UNKNOWN"}  # and has to settle
             rig.run(0.1)
             assert rig.level == "CLEAR" and rig.mode is Mode.SAFE_HOLD  # until cleared
-            rig.no_touch()
-            rig.told("none received")
-            rig.is_normal_again()
+            rig.expect_no_contact()
+            rig.expect_warnings("none received")
+            rig.expect_recovery()
 
     return play
 
@@ -466,7 +466,7 @@ def gap(motion):
 
 def burst():
     with rig_of() as rig:
-        rig.begins_normally()
+        rig.run_normally()
         message, taken = copied(rig.plant_node.states.message), len(rig.residuals)
         last = seconds(message.header.stamp)
         begun = time.process_time()
@@ -481,8 +481,8 @@ def burst():
         late = rig.controller.statistics.latencies[-1], rig.detector.statistics.latencies[-1]
         assert max(late) < 0.02
         assert rig.mode is Mode.TRACKING
-        rig.told("stamp")
-        rig.is_normal_again()
+        rig.expect_warnings("stamp")
+        rig.expect_recovery()
 
 
 # row 10
@@ -505,34 +505,34 @@ def stuck_at(kept, joints=range(7), noise=0.0):
 
 
 def noticed(rig, says, taken_for_a_push=False):
-    """UNKNOWN and a safe hold, both in time; then silence, so that the plant brakes. All that
-    while it is slow and away from its joints' ends, and nobody takes it for a push, unless
-    position and velocity together look just like one.
+    """Expect UNKNOWN and a safe hold, both in time; then silence, so that the plant brakes while
+    the arm is slow and away from its joint limits. No contact is reported, unless position and
+    velocity together look like a push.
     """
     while rig.now - rig.begun_at < NOTICED + SILENT + 0.5:
         rig.step()
         state = rig.plant_node.plant.state
         assert np.abs(state.qd).max() < 1.0, rig.now - rig.begun_at
         assert (np.minimum(state.q - rig.model.q_min, rig.model.q_max - state.q) > 0.05).all()
-    told = [(t - rig.begun_at, reason) for t, _, _, reason in rig.words if says in reason]
+    told = [(t - rig.begun_at, reason) for t, _, _, reason in rig.reports if says in reason]
     assert told and told[0][0] <= NOTICED + 1e-9, told[:1]
-    known = [t for t, level, *_ in rig.words if level != "UNKNOWN"]
+    known = [t for t, level, *_ in rig.reports if level != "UNKNOWN"]
     assert not known or known[-1] - rig.begun_at <= NOTICED
-    rig.was_safe_by(NOTICED)
+    rig.expect_safe_hold_within(NOTICED)
     if not taken_for_a_push:
-        rig.no_touch()
+        rig.expect_no_contact()
     assert rig.torques[-1][0] - rig.begun_at < NOTICED + SILENT
     assert rig.plant_node.braked and np.abs(state.qd).max() < 0.01
-    rig.told(says)
-    rig.is_normal_again()
+    rig.expect_warnings(says)
+    rig.expect_recovery()
 
 
 def frozen(joints, says, noise=0.0):
     def play():
         with rig_of() as rig:
-            rig.begins_normally()
+            rig.run_normally()
             kept = copied(rig.plant_node.states.message)
-            rig.words.clear()
+            rig.reports.clear()
             rig.states = stuck_at(kept, joints, noise)
             noticed(rig, says, taken_for_a_push=True)  # an arm that stops within 2 ms, at first
 
@@ -540,34 +540,34 @@ def frozen(joints, says, noise=0.0):
 
 
 def stopped_dead(joints, **parameters):
-    """Readings freeze in motion and say that the joint stands still, as if it had been stopped:
-    before the arm has gone anywhere on the strength of that, a safe hold.
+    """Readings freeze in motion with zero velocity, as if the joint had been stopped: a safe hold
+    before the arm moves far because of them.
     """
 
     def play():
         with rig_of(**parameters) as rig:
-            rig.begins_normally()
+            rig.run_normally()
             rig.run(0.3)
             kept = copied(rig.plant_node.states.message)
             for k in joints:
                 kept.velocity[k] = 0.0
-            rig.words.clear()
+            rig.reports.clear()
             rig.modes.clear()
             rig.begun_at = rig.now
             rig.states = stuck_at(kept, joints)
             while rig.now - rig.begun_at < 2.0:
                 rig.step()
                 assert np.abs(rig.plant_node.plant.state.qd).max() < 1.0, rig.now - rig.begun_at
-            rig.was_safe_by(NOTICED)
+            rig.expect_safe_hold_within(NOTICED)
             assert "has read the same" in rig.controller.arm.reason
             assert rig.plant_node.braked
-            rig.is_normal_again()
+            rig.expect_recovery()
 
     return play
 
 
 def frozen_at_rest(duration, joints=range(7), says="'joint_", noise=0.0):
-    """Readings of an arm at rest stay so although it is told to move."""
+    """Readings stay at rest although the arm is commanded to move."""
 
     def play():
         with rig_of(motion="hold") as rig:
@@ -575,11 +575,11 @@ def frozen_at_rest(duration, joints=range(7), says="'joint_", noise=0.0):
             assert rig.normal()
             rig.states = stuck_at(copied(rig.plant_node.states.message), joints, noise)
             rig.run(0.3)
-            assert rig.normal()  # as long as it is to stay there, nobody can tell
+            assert rig.normal()  # not detectable while it is commanded to stay there
             start = rig.controller.arm.reference.q
             rig.controller.arm.follow(rd.joint_move(start, start + 0.3, duration=duration))
             rig.begun_at = rig.now
-            rig.words.clear()
+            rig.reports.clear()
             rig.modes.clear()
             noticed(rig, says)
 
@@ -587,15 +587,15 @@ def frozen_at_rest(duration, joints=range(7), says="'joint_", noise=0.0):
 
 
 def encoder_steps(duration):
-    """Readings of 0.01 degrees stay the same for a while where the way begins: that is no fault,
-    nor that six joints stand still and one moves.
+    """An encoder of 0.01 degrees repeats readings at the start of a motion: no fault. Neither is
+    an arm of which one joint moves and six are at rest.
     """
 
     def play():
         with rig_of(motion="hold", plant__noise=True) as rig:
             rig.run(0.4)
             assert rig.normal()
-            rig.words.clear()
+            rig.reports.clear()
             start = rig.controller.arm.reference.q
             goal = start + 0.3 * (np.arange(7) == 0)
             rig.controller.arm.follow(rd.joint_move(start, goal, duration=duration))
@@ -626,11 +626,11 @@ def turn_of_an_endless_joint():
 
 
 def spike(size, messages, says):
-    """Dropped, and no collision is told."""
+    """Rejected, and no collision is reported."""
 
     def play():
         with rig_of() as rig:
-            rig.begins_normally()
+            rig.run_normally()
 
             def states(message):
                 message.position[0] += size
@@ -638,21 +638,21 @@ def spike(size, messages, says):
 
             rig.states = states
             taken = len(rig.residuals)
-            rig.words.clear()
+            rig.reports.clear()
             rig.run(messages * rig.dt)
             assert len(rig.residuals) == taken  # dropped
             rig.states = None
             rig.run(0.3)
             assert len(rig.residuals) == taken + 150
             assert rig.levels == {"CLEAR"} and rig.mode is Mode.TRACKING
-            rig.told(says)
-            rig.is_normal_again()
+            rig.expect_warnings(says)
+            rig.expect_recovery()
 
     return play
 
 
 def moved(joint, by):
-    """All messages from now on: no counter of turns is believed, nor what is out of reach."""
+    """A permanent jump by full turns, or beyond the limits, is never accepted."""
 
     def spoil(message):
         message.position[joint] += by
@@ -662,7 +662,7 @@ def moved(joint, by):
 
 
 def scattered(message):
-    """Somewhere else each time: none of these places is ever believed."""
+    """A different position each time: none is accepted."""
     scattered.random = getattr(scattered, "random", np.random.default_rng(4))
     message.position[3] += float(scattered.random.uniform(0.5, 3.0)) * scattered.sign
     scattered.sign = -scattered.sign
@@ -673,7 +673,7 @@ scattered.sign = 1.0
 
 
 def to_and_fro(message):
-    """By no more than a joint may go in 50 ms: the time it is doubted for does not count."""
+    """Jump by as much as a joint may move in 50 ms: the time of the check does not count."""
     message.position[0] += to_and_fro.sign
     to_and_fro.sign = -to_and_fro.sign
     return message
@@ -686,38 +686,38 @@ to_and_fro.sign = 0.1
 
 
 def rate_falls(dt, loss, gain):
-    """No false alarm, and all goes on: the true dt is used."""
+    """No false alarm, and the arm moves on: the true dt is used."""
 
     def play():
         with rig_of(rate=1000.0, monitor__gain=[gain]) as rig:
-            rig.begins_normally()
+            rig.run_normally()
             random = np.random.default_rng(12)
             rig.states = lambda message: [] if random.random() < loss else [message]
-            rig.words.clear()
+            rig.reports.clear()
             rig.modes.clear()
             rig.run(0.5, dt=dt)
-            rig.words.clear()  # it has come to be known how rare they are
+            rig.reports.clear()  # it has come to be known how rare they are
             rig.run(1.0, dt=dt)
             assert rig.levels == {"CLEAR"}
             assert {mode for _, mode in rig.modes} == {Mode.TRACKING}
             # The arm is where it is to be, and the residual what it is, though samples are rare
             assert np.abs(rig.controller.arm.error).max() < 0.02
             assert np.abs(rig.residuals[-1][1]).max() < 0.5
-            rig.is_normal_again()
-            rig.no_touch()
+            rig.expect_recovery()
+            rig.expect_no_contact()
 
     return play
 
 
 def rare_and_lost(gain, **parameters):
-    """50 Hz and 30 % loss: silence of some periods is a safe hold, as ever. It can be cleared, and
-    nobody speaks of contact. Where torque is measured and the plant does not brake at each lost
-    one, the contact state is known most of the time, and the arm goes on.
+    """50 Hz and 30 % loss: silence of some periods leads to a safe hold. It can be cleared, and no
+    contact is reported. Where torque is measured and the plant does not brake at each loss, the
+    state is known most of the time, and the arm moves on.
     """
 
     def play():
         with rig_of(rate=1000.0, monitor__gain=[gain], **parameters) as rig:
-            rig.begins_normally()
+            rig.run_normally()
             random = np.random.default_rng(12)
             rig.states = lambda message: [] if random.random() < 0.3 else [message]
             rig.run(1.0, dt=0.02)
@@ -727,10 +727,10 @@ def rare_and_lost(gain, **parameters):
                 rig.step(0.02)
                 known += rig.level == "CLEAR"
                 moving += rig.mode is Mode.TRACKING
-            rig.no_touch()
+            rig.expect_no_contact()
             if parameters:
                 assert known > 50 and moving > 50, (known, moving)
-            rig.is_normal_again()
+            rig.expect_recovery()
 
     return play
 
@@ -751,26 +751,26 @@ def effort_is_no_torque(scale, from_the_start):
                 rig.run(0.8)
                 assert "CLEAR" not in rig.levels
             else:
-                rig.begins_normally()
+                rig.run_normally()
                 rig.states = states
                 rig.run(0.8)
                 assert rig.level == "UNKNOWN"
             found = float(re.search("effort is ([-0-9.e]+) times", rig.reason).group(1))
             assert abs(found - scale) < 0.01
-            rig.told("effort-scale fault")
-            rig.is_normal_again()
+            rig.expect_warnings("effort-scale fault")
+            rig.expect_recovery()
 
     return play
 
 
 def push_is_no_scale():
-    """A push, however long, stays a collision."""
+    """A long push stays a collision."""
     with rig_of(**MEASURED, arm__reaction="none") as rig:
-        rig.begins_normally()
+        rig.run_normally()
         rig.plant_node.plant.push("link_5", (0.0, 40.0, 40.0), duration=1.5)
         rig.run(1.5)
         assert rig.level == "COLLISION"
-        assert "effort" not in " ".join(word[3] for word in rig.words)
+        assert "effort" not in " ".join(word[3] for word in rig.reports)
 
 
 BIG, TURN = 1e308, 2.0 * np.pi

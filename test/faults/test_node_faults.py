@@ -1,4 +1,4 @@
-"""Rows 9 and 28 to 32, where time is to be exact: deaths, clocks, queues, contact at the start."""
+"""Rows 9 and 28 to 32 in simulated time: dead nodes, clocks, queues, contact at the start."""
 
 import array
 import os
@@ -35,14 +35,14 @@ ELSEWHERE = [0.5, -0.2, 0.0, 0.9, 0.0, -0.3, 0.2]
 
 def detector_dies():
     with rig_of() as rig:
-        rig.begins_normally()
-        rig.mute = True
+        rig.run_normally()
+        rig.lose_verdicts = True
         rig.run(0.1)
-        rig.was_safe_by(SILENT_AFTER)
-        rig.told("no verdict of the detector")
-        rig.mute = False
+        rig.expect_safe_hold_within(SILENT_AFTER)
+        rig.expect_warnings("no verdict of the detector")
+        rig.lose_verdicts = False
         rig.replace_detector()
-        rig.is_normal_again()
+        rig.expect_recovery()
 
 
 def plant_dies(pace=1.0, **parameters):
@@ -51,28 +51,28 @@ def plant_dies(pace=1.0, **parameters):
     def play():
         with rig_of(**parameters) as rig:
             rig.pace = pace
-            rig.begins_normally()
+            rig.run_normally()
             rig.run(0.2)
             assert rig.normal() and rig.mode is Mode.TRACKING  # slow is no fault
             rig.begun_at = rig.now
             rig.modes.clear()
-            rig.deaf = True
+            rig.lose_states = True
             assert rig.run(0.1, lambda: rig.level == "UNKNOWN")
             assert rig.now - rig.begun_at <= SILENT_AFTER + 1e-9
             rig.run(0.1)
-            rig.was_safe_by(SILENT_AFTER)
-            rig.told("none received")
-            rig.deaf = False
-            rig.is_normal_again()
-            rig.no_touch()
+            rig.expect_safe_hold_within(SILENT_AFTER)
+            rig.expect_warnings("none received")
+            rig.lose_states = False
+            rig.expect_recovery()
+            rig.expect_no_contact()
 
     return play
 
 
 def controller_dies():
-    """The plant holds itself, the detector knows nothing, 20 ms after the last command."""
+    """The plant brakes and the state is UNKNOWN 20 ms after the last command."""
     with rig_of() as rig:
-        rig.begins_normally()
+        rig.run_normally()
         rig.controller.receive = lambda topic, message: None
         rig.controller.watchdog = lambda: None
         rig.run(0.026)
@@ -82,39 +82,39 @@ def controller_dies():
         rig.replace_controller()
         rig.run(0.05)
         assert rig.mode is Mode.SAFE_HOLD or np.abs(rig.plant_node.plant.state.qd).max() < 0.1
-        rig.is_normal_again()
+        rig.expect_recovery()
 
 
 def controller_stays_blind():
-    """It gives torque for a second, then nothing: the plant holds itself. Nothing jumps."""
+    """It commands for a second, then stops: the plant brakes. No torque step."""
     with rig_of() as rig:
-        rig.begins_normally()
-        rig.deaf = True
+        rig.run_normally()
+        rig.lose_states = True
         rig.run(0.9)
         assert rig.mode is Mode.SAFE_HOLD and not rig.plant_node.braked
         rig.run(0.2)
         given = len(rig.torques)
         rig.run(0.5)
         assert len(rig.torques) == given and rig.plant_node.braked
-        rig.deaf = False
-        rig.is_normal_again()
-        rig.no_touch()
+        rig.lose_states = False
+        rig.expect_recovery()
+        rig.expect_no_contact()
 
 
 # row 29
 
 
 def begins_anew(change):
-    """The observer starts anew, nobody speaks of contact, and all is as it was."""
+    """The observer restarts, no contact is reported, and the arm moves on."""
 
     def play():
         with rig_of() as rig:
-            rig.begins_normally()
-            rig.words.clear()
+            rig.run_normally()
+            rig.reports.clear()
             change(rig)
             rig.run(0.05)
             assert rig.level == "UNKNOWN"
-            rig.is_normal_again()
+            rig.expect_recovery()
             assert rig.levels == {"UNKNOWN", "CLEAR"}
 
     return play
@@ -133,50 +133,50 @@ def clock_back(seconds):
     def change(rig):
         rig.now -= seconds
         rig.plant_node.start -= seconds
-        rig.new_time()  # of another time
+        rig.forget_commands()  # of another time
 
     return change
 
 
 def clock_back_and_deaf():
-    """Time goes back and nothing is seen any more: silence counts from then on."""
+    """The clock is set back and joint states stop: silence counts from then on."""
     with rig_of() as rig:
-        rig.begins_normally()
+        rig.run_normally()
         clock_back(10.0)(rig)
-        rig.begun_at, rig.deaf = rig.now, True
+        rig.begun_at, rig.lose_states = rig.now, True
         rig.modes.clear()
         rig.run(1.5)
-        rig.was_safe_by(2.0 * SILENT_AFTER)  # silence counts from when that is noticed
+        rig.expect_safe_hold_within(2.0 * SILENT_AFTER)  # silence counts from when that is noticed
         assert rig.level == "UNKNOWN" and rig.plant_node.braked
-        rig.deaf = False
-        rig.is_normal_again()
+        rig.lose_states = False
+        rig.expect_recovery()
 
 
 def clock_of_the_plant_back():
-    """The plant's own timer: it goes on, in the new time."""
+    """The plant's own timer continues in the new time."""
     with rig_of() as rig:
-        rig.begins_normally()
+        rig.run_normally()
         before = rig.plant_node.plant.state.t
         rig.now -= 3600.0
-        rig.new_time()  # of another time
+        rig.forget_commands()  # of another time
         for _ in range(100):
             rig.pass_time(rig.dt)
             fire_timer(rig.plant_node, rig.dt)
         assert rig.plant_node.plant.state.t - before > 0.15
-        rig.told("the clock was set back: by 3599.99")
-        rig.is_normal_again()
+        rig.expect_warnings("the clock was set back: by 3599.99")
+        rig.expect_recovery()
 
 
 def clock_stands_still(motion):
-    """Who ticks is gone or waits: the watchdogs do not. After a second of the wall's nobody knows
-    anything, an arm that was on its way is to hold, and after one more nothing is commanded.
+    """/clock stops: after a second of wall time the state is UNKNOWN and a moving arm in a safe
+    hold; a second later commands stop.
     """
 
     def play():
         with rig_of(use_sim_time=True, motion=motion) as rig:
             rig.run(0.5)
             assert rig.normal()
-            rig.words.clear()
+            rig.reports.clear()
             rig.pace = 0.0
             rig.pass_wall(0.9)
             assert rig.normal()  # it may just be slow
@@ -187,39 +187,39 @@ def clock_stands_still(motion):
             commands = len(rig.torques)
             rig.pass_wall(2.0)
             assert len(rig.torques) == commands
-            rig.told("none received")
+            rig.expect_warnings("none received")
             rig.pace = 1.0
             rig.run(0.3)
             assert rig.mode is (Mode.SAFE_HOLD if motion == "demo" else Mode.HOLDING)  # latched
-            rig.is_normal_again()
-            rig.no_touch()
+            rig.expect_recovery()
+            rig.expect_no_contact()
 
     return play
 
 
 def clock_is_slow():
-    """Time at a tenth of its pace: all is as ever."""
+    """Simulated time at a tenth of its speed: normal operation."""
     with rig_of(use_sim_time=True) as rig:
         rig.pace = 0.1
-        rig.begins_normally()
-        rig.words.clear()
+        rig.run_normally()
+        rig.reports.clear()
         rig.run(0.5)
         assert rig.levels == {"CLEAR"} and rig.mode is Mode.TRACKING
 
 
 def clock_ten_times_as_fast():
     with rig_of() as rig:
-        rig.begins_normally()
+        rig.run_normally()
         for _ in range(100):
             rig.now += 9.0 * rig.dt
-            rig.new_time()  # rates in such a time mean nothing
+            rig.forget_commands()  # rates in such a time mean nothing
             rig.step()
         assert rig.level == "UNKNOWN" and rig.mode is Mode.SAFE_HOLD
-        rig.told("s old")
+        rig.expect_warnings("s old")
         rig.now = rig.plant_node.start + rig.plant_node.plant.state.t
-        rig.new_time()
-        rig.is_normal_again()
-        rig.no_touch()
+        rig.forget_commands()
+        rig.expect_recovery()
+        rig.expect_no_contact()
 
 
 # row 30
@@ -340,29 +340,29 @@ def starts_in_contact():
 
 
 def collided(rig):
-    rig.begins_normally()
+    rig.run_normally()
     rig.plant_node.plant.push("link_5", (30.0, 30.0, 0.0), duration=0.3)
     assert rig.run(0.3, lambda: rig.mode is Mode.REACTING)
 
 
 def detector_restarts_after_collision():
-    """The controller stays in its reaction until it is told that all is well."""
+    """The controller keeps reacting until it is cleared."""
     with rig_of() as rig:
         collided(rig)
         rig.replace_detector()
-        rig.words.clear()
+        rig.reports.clear()
         rig.run(0.05)
         assert rig.levels == {"UNKNOWN"} and rig.mode is Mode.REACTING
         assert rig.run(1.0, lambda: rig.level == "CLEAR")
         rig.run(0.3)
         assert rig.mode is Mode.REACTING
-        rig.is_normal_again()
+        rig.expect_recovery()
         rig.run(1.0)  # the way back: the rig looks at every torque
         assert rig.normal()
 
 
 def controller_restarts_after_collision():
-    """While it lasts, the latched word makes a new controller react at once."""
+    """During contact the latched verdict makes a new controller react at once."""
     with rig_of(motion="hold") as rig:
         rig.run(0.3)
         rig.plant_node.plant.push("link_5", (30.0, 30.0, 0.0), duration=1.0)
@@ -373,7 +373,7 @@ def controller_restarts_after_collision():
         assert rig.mode is Mode.REACTING
         rig.run(1.5)
         assert rig.level == "CLEAR" and rig.mode is Mode.REACTING
-        rig.is_normal_again()
+        rig.expect_recovery()
 
 
 def controller_restarts_in_motion():
@@ -386,11 +386,11 @@ def controller_restarts_in_motion():
         rig.plant_node.plant.pushes.clear()
         rig.run(1.0)
         assert rig.level == "CLEAR" and rig.mode in (Mode.SAFE_HOLD, Mode.REACTING)
-        rig.is_normal_again()
+        rig.expect_recovery()
 
 
 def controller_restarts_long_after_collision():
-    """The detector remembers for it; `clear` is asked for once more, and nothing jumps."""
+    """The detector remembers the contact; `clear` is needed again, and there is no torque step."""
     with rig_of() as rig:
         collided(rig)
         assert rig.run(1.5, lambda: rig.level == "CLEAR")
@@ -399,15 +399,15 @@ def controller_restarts_long_after_collision():
         rig.run(0.5)
         assert rig.level == "CLEAR" and rig.mode is Mode.SAFE_HOLD
         assert rig.controller.arm.reason == "touched before this controller began"
-        rig.is_normal_again()
+        rig.expect_recovery()
         rig.run(1.0)  # on its way: the rig looks at every torque
         assert rig.normal()
 
 
 def controller_waits_for_the_first_word():
-    """A motion that begins by itself could lead into what the detector is about to tell of."""
+    """The demo does not move the arm before the detector was heard."""
     with rig_of() as rig:
-        rig.mute = True
+        rig.lose_verdicts = True
         rig.run(1.9)
         assert rig.mode is Mode.HOLDING
         rig.run(0.2)  # there seems to be no detector
@@ -417,7 +417,7 @@ def controller_waits_for_the_first_word():
 
 
 def controller_restarts_after_reset():
-    """Who has reset the detector has seen to the arm."""
+    """A reset of the detector clears its memory of contacts."""
     with rig_of() as rig:
         collided(rig)
         assert rig.run(1.5, lambda: rig.level == "CLEAR")

@@ -1,4 +1,4 @@
-"""Rows 26 and 27: parameters that cannot be, and too many of them, while the arm moves."""
+"""Rows 26 and 27: invalid parameters, and too many changes, while the arm moves."""
 
 import time
 
@@ -33,7 +33,7 @@ def refused(which, says, **values):
 
 
 def told(node, name):
-    """A parameter's value, as somebody hears who asks for it."""
+    """Return a parameter's value, as a client gets it."""
     value = node.get_parameter(name).value
     return value if isinstance(value, str) or not hasattr(value, "__len__") else list(value)
 
@@ -41,8 +41,8 @@ def told(node, name):
 def changes_in_motion():
     """Laws, gains and thresholds: no flag, and no torque step (the rig looks at every one)."""
     with rig_of() as rig:
-        rig.begins_normally()
-        rig.words.clear()
+        rig.run_normally()
+        rig.reports.clear()
         for k in range(60):
             law = ("passivity", "computed_torque", "pid", "pd_gravity")[k % 4]
             gain, share = 30.0 + 5.0 * (k % 9), 0.6 + 0.1 * (k % 4)
@@ -57,8 +57,8 @@ def changes_in_motion():
 def a_thousand_a_second():
     """Two at each of 500 samples; the loop stays what it was, and the processor has time left."""
     with rig_of() as rig:
-        rig.begins_normally()
-        rig.words.clear()
+        rig.run_normally()
+        rig.reports.clear()
         spent = 0.0
         for k in range(500):
             begun = time.process_time()
@@ -73,9 +73,9 @@ def a_thousand_a_second():
 
 
 def while_holding():
-    """Two hundred changes a second in a safe hold: it holds, and can be cleared meanwhile."""
+    """Two hundred changes a second in a safe hold: it lasts, and can be cleared meanwhile."""
     with rig_of() as rig:
-        rig.begins_normally()
+        rig.run_normally()
         rig.controller.arm.safe_hold("told by the test")
         rig.run(0.4)
         rest = rig.plant_node.plant.state.q.copy()

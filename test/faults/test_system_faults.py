@@ -35,7 +35,7 @@ with terminal.open_terminal() as (node, executor):
 
 @pytest.fixture(scope="module")
 def running_arm(tmp_path_factory):
-    """One arm for all: each case begins with it in motion, and all three processes alive."""
+    """One arm for all cases: each begins with it in motion and all processes alive."""
     with arm_in_motion(tmp_path_factory.mktemp("system") / "nodes.log") as look:
         yield look
 
@@ -107,7 +107,7 @@ def rates(look):
 
 
 def detector_stopped(look):
-    """The others do not wait for it; when it goes on, it says that it had lost sight."""
+    """The others do not wait for it; continued, it first reports UNKNOWN."""
     try:
         unharmed(look, look.processes[DETECTOR], SIMULATOR, CONTROLLER)
         look.until(lambda: look.mode == "SAFE_HOLD")
@@ -120,7 +120,7 @@ def detector_stopped(look):
 
 
 def controller_stopped(look):
-    """The plant holds itself; afterwards a safe hold, latched."""
+    """The plant brakes; afterwards the controller is in a latched safe hold."""
     look.signal(CONTROLLER, signal.SIGSTOP)
     look.let(1.3)
     look.says("simulator_node", "no commands: holding")
@@ -165,5 +165,5 @@ def test_system(case, running_arm):
     running_arm.moves()
     running_arm.told.clear()
     case.play(running_arm)
-    if case.row != 34:  # without torque it may fall into a joint's end before the plant holds it
-        assert running_arm.told <= {"UNKNOWN", "CLEAR"}  # nobody touches the arm
+    if case.row != 34:  # without torque it may hit a joint stop before the plant brakes
+        assert running_arm.told <= {"UNKNOWN", "CLEAR"}

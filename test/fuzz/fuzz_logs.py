@@ -84,7 +84,7 @@ def csv_text(random: Any) -> Written:
 
 
 def _is_bad(row: list[str]) -> bool:
-    """Whether a row lacks a number, or has one that cannot be; a clock may count from long ago."""
+    """Return whether a row lacks a number or has an invalid one; clocks may start long ago."""
     try:
         t, *others = (abs(float(cell)) for cell in row)
     except ValueError:
@@ -101,7 +101,9 @@ def compare(log: Log, table: np.ndarray, warned: bool) -> None:
     t = table[:, 0]
     kept = table[np.diff(t, prepend=-np.inf) > 0.0]
     expect(warned or (np.diff(t) >= 0.0).all(), "left out rows and did not say so")
-    expect(np.array_equal(found, kept), "read", found[~np.isin(found, kept)], "that nobody wrote")
+    expect(
+        np.array_equal(found, kept), "read", found[~np.isin(found, kept)], "that was not written"
+    )
 
 
 def csv_log(folder: Path, seed: int, case: int) -> str:
@@ -161,11 +163,11 @@ def compare_bag(log: Log, recorded: Recorded, warned: bool) -> None:
     kept = recorded.kept()
     expect(warned or len(kept) == len(recorded.rows), "left out messages and did not say so")
     t = np.array([t for t, _ in kept])
-    expect(np.array_equal(log.t, t - t[0]), "read times that nobody wrote:", log.t)
+    expect(np.array_equal(log.t, t - t[0]), "read times that was not written:", log.t)
     fields = {"q": 0, "tau": 2} | ({"qd": 1} if all(v[1].size == N for _, v in kept) else {})
     for name, k in fields.items():
         wanted = np.array([values[k] for _, values in kept])
-        expect(np.array_equal(getattr(log, name), wanted), "read", name, "that nobody wrote")
+        expect(np.array_equal(getattr(log, name), wanted), "read", name, "that was not written")
 
 
 def write_bag(folder: Path, random: Any) -> tuple[Path, Recorded]:
@@ -219,7 +221,7 @@ def bag_log(folder: Path, seed: int, case: int) -> str:
             except rd.RobodynError as refusal:
                 return _refused(refusal)
             if whole and not recorded.garbled:
-                expect(recorded.verdict() is not Verdict.BAD, "read a number that cannot be")
+                expect(recorded.verdict() is not Verdict.BAD, "read an invalid number")
                 compare_bag(log, recorded, any(w.category is rd.LogWarning for w in told))
             return _read(log)
     finally:

@@ -22,7 +22,7 @@ from robodyn_ros.nodes.codec import seconds, set_stamp
 
 Random = np.random.Generator
 NAMES = ("", "joint_1", "joint_9", "x" * 300, "é\u0000", "base", "link_3", " ", "joint_1 ")
-OTHERS = "nobody's joints"  # somebody else's: neither a sample of ours nor a bad one
+OTHERS = "other joints"  # of another device: neither a sample of the arm nor a bad one
 
 
 class Sent(NamedTuple):
@@ -73,7 +73,7 @@ def _unnamed(message: JointState, random: Random) -> None:
     message.name[int(random.integers(len(message.name)))] = pick(random, ["", "x" * 1_000_000])
 
 
-def _nobody(message: JointState, random: Random) -> None:
+def _other_joints(message: JointState, random: Random) -> None:
     message.name = [f"other_{k}" for k in range(len(message.name))]
 
 
@@ -133,7 +133,7 @@ def _spike(message: JointState, random: Random) -> None:
 
 
 def _drift(message: JointState, random: Random) -> None:
-    """Wrong, but as a real arm could be: nobody can know."""
+    """Wrong, but possible for a real arm: not detectable."""
     _spoil(message, random, "velocity", float(random.normal()))
 
 
@@ -144,7 +144,7 @@ STATES: dict[str, tuple[Callable[[JointState, Random], None], Verdict, bool]] = 
     "no positions": (_no_positions, Verdict.BAD, False),
     "a name twice": (_twice, Verdict.BAD, False),
     "a name empty or of 1 MB": (_unnamed, Verdict.BAD, False),
-    OTHERS: (_nobody, Verdict.BAD, False),
+    OTHERS: (_other_joints, Verdict.BAD, False),
     "empty": (_empty, Verdict.BAD, False),
     "10 s ahead": (_stamp(10.0), Verdict.BAD, False),
     "1 ms back": (_stamp(-1e-3), Verdict.BAD, False),

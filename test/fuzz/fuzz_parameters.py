@@ -1,4 +1,4 @@
-"""Parameter sets as somebody may set them: what is right is taken, else nothing changes at all.
+"""Parameter sets of a user: valid ones are accepted, others change nothing.
 
 The rules below say again, by hand, what the documentation promises of each parameter; the code
 under test is not asked.

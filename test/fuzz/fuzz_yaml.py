@@ -64,7 +64,7 @@ def yaml_file(folder: Path, seed: int, case: int) -> str:
             # RuntimeError: rcl's own, when it cannot read the file; `run` reports all of these
             expect(str(refusal), "refused without a reason")
             return "refused"
-    expect(expected is not Verdict.BAD, name, "started with a value that cannot be")
+    expect(expected is not Verdict.BAD, name, "started with an invalid value")
     for field, value, _ in leaves(settings):
         numbers = value if isinstance(value, tuple) else (value,)
         finite = all(math.isfinite(x) for x in numbers if isinstance(x, (int, float)))

@@ -82,7 +82,7 @@ def test_a_log_that_is_not_what_was_written_is_found():
     table = motion()
     t, q, qd, tau = table[:, 0], table[:, 1:3], table[:, 3:5], table[:, 5:]
     compare(Log(t, q, qd, tau), table, warned=False)
-    with pytest.raises(Finding, match="nobody wrote"):
+    with pytest.raises(Finding, match="not written"):
         compare(Log(t, q, qd, tau + 1e-9), table, warned=False)
     back = np.insert(table, 30, table[3], axis=0)
     compare(Log(t, q, qd, tau), back, warned=True)
@@ -96,10 +96,10 @@ def test_a_bag_that_is_not_what_was_written_is_found():
     log = Log(table[:, 0], table[:, 1:3], table[:, 3:5], table[:, 5:])
     assert Recorded(rows).verdict() is Verdict.EITHER
     compare_bag(log, Recorded(rows), warned=False)
-    with pytest.raises(Finding, match="q that nobody wrote"):
+    with pytest.raises(Finding, match="q that was not written"):
         compare_bag(log, Recorded([(t, [v[0] + 1e-9, *v[1:]]) for t, v in rows]), warned=False)
     lacking = Recorded([*rows[:9], (rows[9][0], [np.zeros(3)] * 3), *rows[10:]])
-    with pytest.raises(Finding, match="times that nobody wrote"):
+    with pytest.raises(Finding, match="times that was not written"):
         compare_bag(log, lacking, warned=True)
     with pytest.raises(Finding, match="did not say so"):
         compare_bag(log, lacking, warned=False)

@@ -25,7 +25,7 @@ DT = 1e-3
 
 
 class Arm:
-    """An arm at rest that somebody may push: speaks as a robot does."""
+    """An arm at rest that publishes joint states and can be pushed."""
 
     def __init__(self, there, q=(0.3, 0.4), effort=True, order=(0, 1)):
         self.there, self.q, self.order, self.effort = there, np.array(q), list(order), effort

@@ -61,7 +61,7 @@ def free():
 def test_a_new_controllers_first_commands_two_at_a_time_are_no_step(talk):
     node = talk.node
     allowed = BRAKE_RATE * node.dt
-    assert node.braked  # nobody has commanded yet
+    assert node.braked  # no command yet
 
     def acts(tau):
         node.receive("effort_controller/commands", Float64MultiArray(data=[float(x) for x in tau]))
@@ -84,7 +84,7 @@ def test_it_keeps_the_wall_clocks_pace_and_holds_itself(talk):
     last = talk.states[-1]
     assert seconds(last.header.stamp) - begin == pytest.approx(0.5, abs=0.2)
     assert list(last.name) == list(MODEL.joint_names)
-    np.testing.assert_allclose(last.position, [0.3, 0.4], atol=1e-3)  # nobody commands: it holds
+    np.testing.assert_allclose(last.position, [0.3, 0.4], atol=1e-3)  # no commands: it holds
     steps = np.diff([seconds(s.header.stamp) for s in talk.states])
     assert np.median(steps) == pytest.approx(0.004, abs=1e-6)
     assert abs(seconds(last.header.stamp) - talk.node.now()) < 0.3

@@ -83,7 +83,7 @@ def test_the_new_bag_has_all_of_the_old_and_the_results(bag, tmp_path):
         assert {2, 3} <= set(levels[turns].tolist())  # contact as well as collision
         words = [m.status[0].message for _, m in new.decoded("/dynamics_node/collision_state")]
         assert words[0] == "UNKNOWN" and {"CLEAR", "COLLISION"} <= set(words)
-    # Again: what is there stays, and topics that are there get company
+    # Again: files are kept, and existing topics get a second publisher
     with analysed(AnalysisOptions(path, robot="lwr_iii")) as answer:
         with pytest.raises(rd.RobodynError, match="exists already"):
             save_residual(answer, path)

@@ -30,7 +30,7 @@ def test_contacts_do_not_count(touched, tmp_path):
     _, with_touches = touched
     np.testing.assert_allclose(with_touches.shape.base, free.shape.base, rtol=0.35)
     assert with_touches.shape.base.max() < 1.0  # the touches reach 12
-    # And where nobody knows of them, they do count
+    # Where they are not known, they count
     _, blind = tuned(write_bag(tmp_path / "blind", truth=False))
     assert blind.shape.at(np.zeros(MODEL.n)).max() > 5.0
     told = tuple((begin, end) for begin, end, _ in TOUCHES)

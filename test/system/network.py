@@ -1,4 +1,4 @@
-"""Hosts that a test makes for itself: network namespaces on a bridge of their own."""
+"""Hosts of a test: network namespaces on a bridge."""
 
 import os
 import shutil
@@ -12,14 +12,14 @@ LOSS, DELAY, JITTER = 0.05, 0.02, 0.02  # share; [s]
 
 
 def ip(*words):
-    """Run `ip`, or say why it failed."""
+    """Run `ip`; raise OSError with its message."""
     done = subprocess.run(["ip", *words], capture_output=True, text=True, timeout=20)
     if done.returncode:
         raise OSError(f"ip {' '.join(words)}: {done.stderr.strip()}")
 
 
 class Network:
-    """Namespaces by the names of their hosts; the bridge has one of its own."""
+    """A namespace per host, and one for the bridge."""
 
     def __init__(self, hosts):
         self.hosts = list(hosts)
@@ -30,7 +30,7 @@ class Network:
         return f"robodyn_{os.getpid()}_{host}"
 
     def inside(self, host):
-        """What to put before a command so that it runs there."""
+        """Return the words before a command that runs it on this host."""
         return ["ip", "netns", "exec", self.name(host)]
 
     def make(self):
@@ -58,7 +58,7 @@ class Network:
 
     @contextmanager
     def rough(self):
-        """While this lasts, packets are lost and late; how that is done."""
+        """Lose and delay packets; yield by which means."""
         if self._netem("replace"):
             try:
                 yield "tc netem"
@@ -79,7 +79,7 @@ class Network:
             self._master("master", "br0")
 
     def _netem(self, what):
-        """Whether the kernel can do it."""
+        """Add or remove netem on all hosts; return whether the kernel can."""
         words = ["tc", "qdisc", what, "dev", "eth0", "root", "netem"]
         if what == "replace":
             words += ["delay", f"{1e3 * DELAY}ms", f"{1e3 * JITTER}ms", "loss", f"{100 * LOSS}%"]
@@ -100,7 +100,7 @@ class Network:
 
 @contextmanager
 def network(*hosts):
-    """The hosts, connected; removed whatever happens. OSError where this is not permitted."""
+    """Yield connected hosts; OSError if this is not permitted."""
     if os.geteuid() != 0:
         raise OSError("network namespaces need root")
     missing = [tool for tool in ("ip", "tc") if shutil.which(tool) is None]

@@ -1,4 +1,4 @@
-"""kill -9 and restart of each node, a few times; the many times are benchmark/crash_cycles.py."""
+"""kill -9 and restart of nodes, once each; benchmark/crash_cycles.py does it many times."""
 
 from types import SimpleNamespace
 
@@ -9,7 +9,7 @@ from crash_cycles import WAITING, Crashes, Onlooker, Scene, crashes, figures, la
 from ros_harness import bench, own_domain
 
 RATE = 200.0  # [Hz], so that three processes fit on a busy machine
-# So gentle that commands may come a tenth of a second late: else the loop shakes the arm
+# Low gains: commands may be 0.1 s late without shaking the arm
 GENTLE = {"arm.frequency": [6.0], "arm.braking": 6.0, "speed": 0.1}
 
 
@@ -49,7 +49,7 @@ def seen():
 
 
 def step(seen):
-    """The largest one, now that everything has been heard."""
+    """Return the largest step so far, as a share of the limit."""
     seen.judge_all()
     return seen.step
 
@@ -68,9 +68,9 @@ def test_a_step_of_the_commanded_torque_is_seen(seen):
     seen.on_reference(state(0.2, 50.0))
     assert seen.step == pytest.approx(0.5)
     seen.died()
-    seen.on_reference(state(0.3, 0.0))  # what it said before is still on its way
+    seen.on_reference(state(0.3, 0.0))  # an earlier message, still in transit
     seen.begins("controller_node")
-    seen.on_reference(state(0.305, 90.0))  # a new one begins where it likes
+    seen.on_reference(state(0.305, 90.0))  # a new one may start with any torque
     assert seen.step == pytest.approx(0.5)
 
 
@@ -79,7 +79,7 @@ def test_a_step_of_the_torque_that_acts_is_seen_whoever_is_dead(seen, node):
     seen.on_state(state(0.4, 0.0))
     if node:
         seen.died()
-    seen.on_state(state(0.405, 10.0))  # the plant's brake, before anybody is started anew
+    seen.on_state(state(0.405, 10.0))  # the plant's brake, before the restart
     assert step(seen) == pytest.approx(2.0)
     if node:
         seen.begins(node)
@@ -141,4 +141,4 @@ def test_what_was_said_before_a_restart_does_not_count(seen):
     assert there.under_way()
     seen.unheard()
     seen.mode = "TRACKING"
-    assert not there.under_way()  # nobody knows what the detector says now
+    assert not there.under_way()  # no new verdict yet

@@ -1,4 +1,4 @@
-"""Plant, controller and detector on three hosts of their own: network namespaces, real DDS."""
+"""Plant, controller and detector on three hosts: network namespaces, real DDS."""
 
 import json
 import os
@@ -52,7 +52,7 @@ def hosts():
 
 
 class Host:
-    """A node's process on its host, and what it wrote."""
+    """A node's process on its host, and its output."""
 
     def __init__(self, command, environment, log):
         self.log = log
@@ -68,14 +68,14 @@ class Host:
         return [line["is"] for line in self.said if line["at"] >= since]
 
     def share(self, state, begin, end):
-        """Of this time, how much it was in a state."""
+        """Return the share of this time that it was in a state."""
         lines = [line for line in self.said if line["at"] < end]
         times = [max(line["at"], begin) for line in lines] + [end]
         spans = zip(lines, times, times[1:], strict=False)
         return sum(b - a for line, a, b in spans if line["is"] == state) / (end - begin)
 
     def comes_to(self, state):
-        """Wait until this is what it does, now, not before."""
+        """Wait until this is its current state."""
         end = time.monotonic() + LONGEST
         while self.states()[-1:] != [state]:
             assert time.monotonic() < end, f"not {state}: {self.said[-5:]}"
@@ -83,7 +83,7 @@ class Host:
             time.sleep(0.02)
 
     def until(self, state, since=0.0):
-        """The line that says that it came to this."""
+        """Wait for its first change to a state after a time [s]; return the line."""
         end = time.monotonic() + LONGEST
         while time.monotonic() < end:
             for line in self.said:
@@ -97,7 +97,7 @@ class Host:
 
 @contextmanager
 def nodes_on(hosts, plant, controller, detector=None):
-    """The three nodes, each on its host; stopped in the end."""
+    """Run the nodes, each on its host; stop them in the end."""
     own = {node: {"rate": RATE} for node in NODES.values()}
     own["simulator_node"] |= plant
     own["controller_node"] |= controller
