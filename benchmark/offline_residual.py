@@ -22,8 +22,7 @@ from rich.console import Console
 import robodyn_ros as rd
 from robodyn_ros.detection.monitor import ContactMonitor
 from robodyn_ros.detection.monitor_settings import MonitorSettings, ThresholdSettings
-from robodyn_ros.recording.bag_reader import open_bag
-from robodyn_ros.recording.bag_writer import BagWriter
+from robodyn_ros.recording.bags import BagWriter, open_bag
 from robodyn_ros.recording.joint_states import TYPE, serialized
 from robodyn_ros.recording.run import Sources, read_samples
 

@@ -15,7 +15,7 @@ LAYERS = [
     {"dynamics"},
     {"sensing"},
     {"trajectory", "control", "detection", "identification", "simulation", "codegen"},
-    {"nodes", "dashboard", "recording", "tour"},
+    {"nodes", "dashboard", "recording"},
     {"commands"},
     {"cli"},
 ]

@@ -18,6 +18,12 @@ from ..errors import ArgumentError, ResourceError
 from ..model.robot import RobotModel
 from ..model.robots import load_robot
 
+NO_ROS = (
+    "ROS 2 is missing ({}): source your installation, or without one "
+    "`pip install 'robodyn_ros[ros]'`"
+)
+NO_VISER = "the live page needs viser ({}): `pip install 'robodyn_ros[dashboard]'`"
+
 app = typer.Typer(
     help="Rigid-body dynamics and collision detection for robot arms.",
     no_args_is_help=True,
@@ -71,26 +77,12 @@ def parse_gains(text: str | None) -> tuple[float, ...] | None:
 
 
 @contextlib.contextmanager
-def needs_ros() -> Iterator[None]:
-    """Explain an import that fails because ROS 2 is missing."""
+def imports(missing: str = NO_ROS) -> Iterator[None]:
+    """Explain an import that fails; missing: the explanation, with a place for the error."""
     try:
         yield
     except ImportError as error:
-        raise ResourceError(
-            f"ROS 2 is missing ({error}): source your installation, or without one "
-            "`pip install 'robodyn_ros[ros]'`"
-        ) from None
-
-
-@contextlib.contextmanager
-def needs_viser() -> Iterator[None]:
-    """Explain an import that fails because viser is missing."""
-    try:
-        yield
-    except ImportError as error:
-        raise ResourceError(
-            f"the live page needs viser ({error}): `pip install 'robodyn_ros[dashboard]'`"
-        ) from None
+        raise ResourceError(missing.format(error)) from None
 
 
 def new_table(title: str, text: tuple[str, ...], numbers: tuple[str, ...] = ()) -> Table:
@@ -107,15 +99,11 @@ def print_json(facts: Any) -> None:
     print(json.dumps(facts, indent=2))
 
 
-def print_warning(message: object) -> None:
+def print_warning(message: object, kind: str = "[yellow]warning:[/]") -> None:
     """Print a warning on one line of stderr."""
-    _print_message("[yellow]warning:[/]", message)
+    error_console.print(kind, escape(str(message)), highlight=False, soft_wrap=True)
 
 
 def print_error(message: object) -> None:
     """Print an error on one line of stderr."""
-    _print_message("[red]error:[/]", message)
-
-
-def _print_message(kind: str, message: object) -> None:
-    error_console.print(kind, escape(str(message)), highlight=False, soft_wrap=True)
+    print_warning(message, "[red]error:[/]")

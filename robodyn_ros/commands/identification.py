@@ -9,32 +9,17 @@ from rich.markup import escape
 from typer import Argument, Option
 
 from ..errors import ArgumentError
-from .common import (
-    ColumnsOption,
-    DriveGainsOption,
-    JsonOption,
-    LockOption,
-    RobotArgument,
-    RootOption,
-    TipOption,
-    app,
-    console,
-    error_console,
-    load,
-    new_table,
-    parse_gains,
-    print_json,
-    print_warning,
-)
+from . import common
+from .common import app, console, error_console
 
 
 @app.command()
 def excite(
-    robot: RobotArgument,
+    robot: common.RobotArgument,
     out: Annotated[Path, Option(help="A .csv table, or a .yaml JointTrajectory.")],
-    root: RootOption = None,
-    tip: TipOption = None,
-    lock: LockOption = None,
+    root: common.RootOption = None,
+    tip: common.TipOption = None,
+    lock: common.LockOption = None,
     duration: Annotated[float, Option(help=r"Duration \[s], whole periods.")] = 30.0,
     period: Annotated[float, Option(help=r"Period \[s].")] = 10.0,
     harmonics: Annotated[int, Option(help="Harmonics of the Fourier series.")] = 5,
@@ -45,10 +30,10 @@ def excite(
     floor: Annotated[float | None, Option(help=r"Height \[m] above which all links stay.")] = None,
     rate: Annotated[float, Option(help="Sampling rate [Hz].")] = 100.0,
     seed: Annotated[int, Option(help="Random seed.")] = 0,
-    as_json: JsonOption = False,
+    as_json: common.JsonOption = False,
 ) -> None:
     """Plan a motion that excites a robot's parameters, for `robodyn identify`."""
-    model = load(robot, root, tip, lock)
+    model = common.load(robot, root, tip, lock)
     from ..identification.excitation import excitation, write_motion
 
     with error_console.status("optimizing the motion"):
@@ -65,25 +50,25 @@ def excite(
     write_motion(motion, model.joint_names, out, rate)
     if as_json:
         duration = motion.duration
-        print_json({"file": str(out), "duration": duration, "condition": motion.condition})
+        common.print_json({"file": str(out), "duration": duration, "condition": motion.condition})
     else:
         console.print(f"{out}: {duration:g} s, condition number {motion.condition:.3g}")
 
 
 @app.command()
 def identify(
-    robot: RobotArgument,
+    robot: common.RobotArgument,
     logs: Annotated[list[str], Argument(help="CSV files (file.csv:first:last for rows) or bags.")],
-    root: RootOption = None,
-    tip: TipOption = None,
-    lock: LockOption = None,
+    root: common.RootOption = None,
+    tip: common.TipOption = None,
+    lock: common.LockOption = None,
     held_out: Annotated[
         list[str] | None, Option(help="Log to predict only; may be repeated.")
     ] = None,
     out: Annotated[Path, Option(help="Folder of the results.")] = Path("identified"),
-    columns: ColumnsOption = None,
+    columns: common.ColumnsOption = None,
     topic: Annotated[str, Option(help="Topic of joint states in a bag.")] = "/joint_states",
-    gains: DriveGainsOption = None,
+    gains: common.DriveGainsOption = None,
     loaded: Annotated[
         list[str] | None,
         Option(help="Log with a known payload, to find the drive gains; may be repeated."),
@@ -97,20 +82,20 @@ def identify(
     ] = "differences",
     friction: Annotated[
         str, Option(help="Friction terms; none for joint torque sensors.")
-    ] = "viscous,coulomb,stribeck,offset,load",
+    ] = "viscous,coulomb,stribeck,offset,common.load",
     rotors: Annotated[bool, Option(help="Identify rotor inertias, too.")] = True,
     prior: Annotated[
         float, Option(help="Expected relative error of the nominal inertial parameters.")
     ] = 0.3,
-    as_json: JsonOption = False,
+    as_json: common.JsonOption = False,
 ) -> None:
     """Identify a robot's masses, inertias and friction from logged motion."""
     from rich.progress import Progress
 
     from ..identification.command import facts_of, gains_by_payload, run
 
-    model = load(robot, root, tip, lock)
-    numbers = parse_gains(gains)
+    model = common.load(robot, root, tip, lock)
+    numbers = common.parse_gains(gains)
     if loaded or payload:
         if not (loaded and payload) or gains:
             raise ArgumentError("drive gains: give --loaded and --payload, or --gains alone")
@@ -135,13 +120,13 @@ def identify(
             progress=lambda share, what: bar.update(task, completed=share, description=what),
         )
     if as_json:
-        print_json(facts_of(found, out))
+        common.print_json(facts_of(found, out))
         return
     uses = (f"{fit.name}\n{'held out' if fit.held_out else 'used'}" for fit in found.fits)
-    errors = new_table("torque error", ("joint",), tuple(uses))
+    errors = common.new_table("torque error", ("joint",), tuple(uses))
     for k, joint in enumerate(found.nominal.joint_names):
         errors.add_row(escape(joint), *(f"{100.0 * fit.relative[k]:.2f} %" for fit in found.fits))
     console.print(errors)
     console.print(escape(f"{out}: robot.urdf, nodes.yaml, report.html"), highlight=False)
     for doubt in found.doubts:
-        print_warning(doubt)
+        common.print_warning(doubt)

@@ -11,7 +11,8 @@ import typer
 from typer import Argument, Option
 
 from ..errors import ArgumentError
-from .common import JsonOption, NamespaceOption, app, console, needs_ros, needs_viser, print_json
+from . import common
+from .common import app, console
 
 RobotOption = Annotated[str, Option(help="A built-in arm.")]
 UrdfOption = Annotated[str, Option(help="The URDF file of your own arm instead.")]
@@ -40,7 +41,7 @@ def demo(
 
     Exit code 0 only if every push was detected, without a false alarm, and the arm resumed.
     """
-    with needs_ros():
+    with common.imports():
         from ..nodes.demo import run_demo
     pushes = push or []
     ok = run_demo(
@@ -51,7 +52,7 @@ def demo(
 
 @app.command()
 def view(
-    namespace: NamespaceOption = "",
+    namespace: common.NamespaceOption = "",
     robot: Annotated[
         str, Option(help="A built-in arm; by default the one of dynamics_node.")
     ] = "",
@@ -61,9 +62,9 @@ def view(
     wait: Annotated[float, Option(help=r"Timeout for dynamics_node \[s].")] = 60.0,
 ) -> None:
     """Serve the live page of a running arm to browsers on this machine."""
-    with needs_ros():
+    with common.imports():
         from ..nodes.dashboard_bridge import open_bridge
-    with needs_viser():
+    with common.imports(common.NO_VISER):
         from ..dashboard.page import RATE, open_page
     with contextlib.suppress(KeyboardInterrupt), open_bridge(namespace, read_only) as arm:
         model, description = arm.find_robot(robot, urdf, wait)
@@ -73,14 +74,14 @@ def view(
 
 
 @app.command()
-def topics(as_json: JsonOption = False) -> None:
+def topics(as_json: common.JsonOption = False) -> None:
     """List the topics of running nodes."""
-    with needs_ros():
+    with common.imports():
         from ..nodes import terminal
     found = list(terminal.topics())
     if as_json:
         keys = ("name", "type", "publishers")
-        print_json([dict(zip(keys, topic)) for topic in found])
+        common.print_json([dict(zip(keys, topic)) for topic in found])
         return
     for name, kind, publishers in found:
         print(f"{name}  {kind}  publishers: {publishers}")
@@ -92,7 +93,7 @@ def echo(
     count: Annotated[int, Option(help="Number of messages to print; 0: no limit.")] = 0,
 ) -> None:
     """Print the messages of a topic."""
-    with needs_ros():
+    with common.imports():
         from ..nodes import terminal
     with contextlib.suppress(KeyboardInterrupt):
         for text in terminal.echo(topic, count):
@@ -108,7 +109,7 @@ def param_get(
     node: NodeArgument, name: Annotated[str, Argument(help="A parameter; by default all.")] = ""
 ) -> None:
     """Print one or all parameters of a node."""
-    with needs_ros():
+    with common.imports():
         from ..nodes import terminal
     for key, value in terminal.get_parameters(node, [name] if name else None).items():
         print(f"{key}: {value if isinstance(value, (str, bool, int, float)) else list(value)}")
@@ -121,7 +122,7 @@ def param_set(
     value: Annotated[str, Argument(help="As in YAML: 0.5, true, text, [1.0, 2.0].")],
 ) -> None:
     """Set a parameter of a node while it runs."""
-    with needs_ros():
+    with common.imports():
         from ..nodes import terminal
     done, reason = terminal.set_parameter(node, name, parse_value(value))
     if not done:

@@ -15,20 +15,8 @@ from rich.table import Table
 from typer import Argument, Option
 
 from ..errors import ArgumentError
-from .common import (
-    ColumnsOption,
-    DriveGainsOption,
-    JsonOption,
-    NamespaceOption,
-    app,
-    console,
-    error_console,
-    needs_ros,
-    new_table,
-    parse_gains,
-    print_json,
-    print_warning,
-)
+from . import common
+from .common import JsonOption, app, console
 
 KEYWORD = inspect.Parameter.KEYWORD_ONLY
 Output = tuple[dict[str, Any], list[Any]]  # facts for --json; texts and tables for people
@@ -51,8 +39,8 @@ def open_analysis(
     commands: Annotated[
         str, Option(help="Topic of commands, or the end of its name.")
     ] = "effort_controller/commands",
-    columns: ColumnsOption = None,
-    gains: DriveGainsOption = None,
+    columns: common.ColumnsOption = None,
+    gains: common.DriveGainsOption = None,
     contact: Annotated[
         list[str] | None, Option(help=r"FROM:TO \[s] of a known contact; may be repeated.")
     ] = None,
@@ -70,10 +58,10 @@ def open_analysis(
         gain,
         Sources(states=states, commands=commands, effort=effort),
         columns,
-        parse_gains(gains),
+        common.parse_gains(gains),
         parse_contacts(contact or []),
     )
-    with Progress(console=error_console, transient=True) as bar:
+    with Progress(console=common.error_console, transient=True) as bar:
         task = bar.add_task("analysing", total=1.0)
 
         def show(share: float, what: str) -> None:
@@ -95,7 +83,7 @@ def recording_command(function: Callable[..., Output]) -> Callable[..., Output]:
         with open_analysis(**shared_options) as (analysis, progress):
             facts, shown = function(analysis, progress, **options)
         if as_json:
-            print_json(facts)
+            common.print_json(facts)
             return
         for part in shown:
             print(part) if isinstance(part, str) else console.print(part)
@@ -128,23 +116,23 @@ def record(
     duration: Annotated[
         float | None, Option(help=r"Duration \[s]; by default until Ctrl-C.")
     ] = None,
-    namespace: NamespaceOption = "",
+    namespace: common.NamespaceOption = "",
     as_json: JsonOption = False,
 ) -> None:
     """Record every message of the nodes' topics into a ROS 2 bag (MCAP).
 
     Ctrl-C and SIGTERM finish the bag. Exit code 1 if no message was received.
     """
-    with needs_ros():
+    with common.imports():
         from ..nodes.recorder import record as record_topics
     from rich.live import Live
 
-    from ..recording.bag_writer import BagWriter
+    from ..recording.bags import BagWriter
 
     path = out or Path(time.strftime("robodyn_%Y%m%d_%H%M%S"))
     with (
         BagWriter(path) as writer,
-        Live(console=error_console, refresh_per_second=4, transient=True) as screen,
+        Live(console=common.error_console, refresh_per_second=4, transient=True) as screen,
     ):
         done = record_topics(
             writer,
@@ -159,14 +147,14 @@ def record(
         )
     recorded = [topic for topic in done.topics.values() if topic.count]
     for name, kind in done.unknown.items():
-        print_warning(f"not recorded, type unknown: {name} ({kind})")
+        common.print_warning(f"not recorded, type unknown: {name} ({kind})")
     if as_json:
         counts = {t.topic: {"messages": t.count, "lost": t.missing} for t in recorded}
-        print_json({"bag": str(path), "topics": counts})
+        common.print_json({"bag": str(path), "topics": counts})
     else:
         console.print(topics_table(recorded, str(path)))
     if any(topic.missing for topic in recorded):
-        print_warning("messages were lost: the machine is overloaded")
+        common.print_warning("messages were lost: the machine is overloaded")
     if not recorded:
         raise ArgumentError("no message was received: there is nothing to record")
 
@@ -216,29 +204,21 @@ def tune(
 
 def events_table(events: Sequence[Any]) -> Table:
     """Return a row for each contact, detected or missed, and each false alarm."""
-    table = new_table(
-        "events", ("time [s]", "detected", "truth", "link", "joints"), ("force [N]", "delay [ms]")
-    )
-    truth = {True: "contact", False: "[red]no contact[/]", None: "not known"}
-    colours = {"CONTACT": "dark_orange", "COLLISION": "red"}
+    from ..recording.report import event_row
+
+    texts = ("time [s]", "detected", "truth", "link", "joints")
+    table = common.new_table("events", texts, ("force [N]", "delay [ms]"))
     for event in events:
-        level = event.detected
-        colour = colours.get(level, "red")
-        table.add_row(
-            f"{event.start:.3f}",
-            f"[{colour}]{level or 'missed'}[/]",
-            truth[event.true],
-            escape(event.link) or ("cannot tell" if level else ""),
-            escape(" ".join(event.joints)),
-            f"{event.force:.1f}" if math.isfinite(event.force) else "",
-            f"{1e3 * event.delay:.1f}" if math.isfinite(event.delay) else "",
-        )
+        start, level, truth, *others = event_row(event)
+        colour = "dark_orange" if level == "CONTACT" else "red"
+        shown = f"[red]{truth}[/]" if event.true is False else truth
+        table.add_row(start, f"[{colour}]{level}[/]", shown, *map(escape, others))
     return table
 
 
 def topics_table(topics: Iterable[Any], title: str) -> Table:
     """Return a row for each recorded topic, with the messages received and lost."""
-    table = new_table(title, ("topic", "type"), ("messages", "lost"))
+    table = common.new_table(title, ("topic", "type"), ("messages", "lost"))
     for column in table.columns:
         column.no_wrap = column.header != "type"
     for topic in topics:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,32 +14,21 @@ from typer import Option
 
 from ..errors import ArgumentError, ResourceError
 from ..model.robots import load_robot
-from .common import (
-    JsonOption,
-    LockOption,
-    RobotArgument,
-    RootOption,
-    TipOption,
-    app,
-    console,
-    load,
-    new_table,
-    parse_lock,
-    print_json,
-)
+from . import common
+from .common import app, console
 
 
 @app.command()
 def info(
-    robot: RobotArgument,
-    root: RootOption = None,
-    tip: TipOption = None,
-    lock: LockOption = None,
+    robot: common.RobotArgument,
+    root: common.RootOption = None,
+    tip: common.TipOption = None,
+    lock: common.LockOption = None,
     strict: Annotated[bool, Option(help="Turn warnings about the model into errors.")] = False,
-    as_json: JsonOption = False,
+    as_json: common.JsonOption = False,
 ) -> None:
     """Show a robot: joints, limits, masses, and the gravity torque when it is stretched out."""
-    model = load_robot(robot, root, tip, parse_lock(lock or []), strict)
+    model = load_robot(robot, root, tip, common.parse_lock(lock or []), strict)
     from ..dynamics.newton_euler import gravity_torque
     from ..dynamics.posture import heaviest_posture
 
@@ -56,10 +47,10 @@ def info(
         for key in ("q_min", "q_max", "qd_max", "tau_max", "rotor_inertia", "viscous", "coulomb"):
             values = getattr(model, key)
             facts[key] = [x if np.isfinite(x) else None for x in values.tolist()]
-        print_json(facts)
+        common.print_json(facts)
         return
     print(model)
-    torques = new_table(
+    torques = common.new_table(
         "gravity torque, stretched out", ("joint",), ("q", "torque", "share of the effort limit")
     )
     for k, joint in enumerate(model.joint_names):
@@ -74,18 +65,82 @@ def info(
 
 
 @app.command()
-def tour(robot: RobotArgument = "lwr_iii") -> None:
+def tour(robot: common.RobotArgument = "lwr_iii") -> None:
     """Show every quantity of the dynamics, an identity that proves it, and its time."""
-    from ..tour import walk
+    import robodyn_ros as rd
 
-    walk(load_robot(robot), console)
+    model = load_robot(robot)
+    console.print(str(model), highlight=False, markup=False)
+    with console.status("compiling, or loading compiled kernels …"):
+        rd.warmup(model)
+    random = np.random.default_rng(1)
+    q, qd, qd_r, qdd, qddd = (random.uniform(-1.0, 1.0, model.n) for _ in range(5))
+    dt = 1e-6
+
+    def torque_at(s: float) -> Any:
+        """Return the torque at time s [s] of the motion with these derivatives."""
+        return rd.inverse_dynamics(
+            model,
+            q + s * qd + s**2 / 2 * qdd + s**3 / 6 * qddd,
+            qd + s * qdd + s**2 / 2 * qddd,
+            qdd + s * qddd,
+        )
+
+    M, C, g = rd.equations_of_motion(model, q, qd)
+    tau = rd.inverse_dynamics(model, q, qd, qdd)
+    p, ctqd, _ = rd.momentum_terms(model, q, qd)
+    M_dot = (rd.mass_matrix(model, q + dt * qd) - rd.mass_matrix(model, q - dt * qd)) / (2 * dt)
+    momenta = np.concatenate(rd.momentum_terms_by_sweeps(model, q, qd)[:2])
+    tau_dot = (torque_at(1e-5) - torque_at(-1e-5)) / 2e-5
+
+    headings = ("quantity", "identity"), ("difference", "time")
+    view = common.new_table("one state, called from Python", *headings)
+
+    def add(name: str, identity: str, call: Callable[[], Any], left: Any, right: Any) -> None:
+        difference = np.abs(left - right).max() / max(np.abs(right).max(), 1.0)
+        view.add_row(name, identity, f"{difference:.0e}", f"{_microseconds(call):.2f} µs")
+
+    def inverse() -> Any:
+        return rd.inverse_dynamics(model, q, qd, qdd)
+
+    def star() -> Any:
+        return rd.ne_star(model, q, qd, qd_r, qdd)
+
+    def matrices() -> Any:
+        return rd.equations_of_motion(model, q, qd)
+
+    def terms() -> Any:
+        return rd.momentum_terms(model, q, qd)
+
+    def forward() -> Any:
+        return rd.forward_dynamics(model, q, qd, tau)
+
+    def rates() -> Any:
+        return rd.force_rate(model, q, qd, qdd, qddd)
+
+    add("inverse dynamics", "NE = M qdd + C qd + g", inverse, tau, M @ qdd + C @ qd + g)
+    add("NE*", "NE*(qd_r) = M qdd + C* qd_r + g", star, star(), M @ qdd + C @ qd_r + g)
+    add("M, C*, g", "Mdot = C* + C*^T", matrices, C + C.T, M_dot)
+    add("p, C^T qd, g", "one sweep = N + 2 sweeps", terms, np.concatenate([p, ctqd]), momenta)
+    add("direct dynamics", "direct after inverse = qdd", forward, forward(), qdd)
+    add("tau and tau_dot", "tau_dot = central difference", rates, rates()[1], tau_dot)
+    console.print(view)
+
+
+def _microseconds(call: Callable[[], Any], count: int = 2000) -> float:
+    """Return the mean time of a call [µs]."""
+    call()
+    start = time.perf_counter()
+    for _ in range(count):
+        call()
+    return (time.perf_counter() - start) / count * 1e6
 
 
 @app.command()
 def configure(
-    robot: RobotArgument,
-    root: RootOption = None,
-    tip: TipOption = None,
+    robot: common.RobotArgument,
+    root: common.RootOption = None,
+    tip: common.TipOption = None,
     lock: Annotated[
         list[str] | None, Option(help="Joint to lock at 0, as a finger's; may be repeated.")
     ] = None,
@@ -107,10 +162,10 @@ def configure(
 
 @app.command()
 def generate(
-    robot: RobotArgument,
-    root: RootOption = None,
-    tip: TipOption = None,
-    lock: LockOption = None,
+    robot: common.RobotArgument,
+    root: common.RootOption = None,
+    tip: common.TipOption = None,
+    lock: common.LockOption = None,
     quantity: Annotated[
         str, Option(help="momentum_terms, inverse_dynamics, forward_dynamics, ….")
     ] = "momentum_terms",
@@ -125,10 +180,10 @@ def generate(
     symbolic_parameters: Annotated[
         bool, Option("--symbolic-parameters", help="Take inertial parameters as an argument.")
     ] = False,
-    as_json: JsonOption = False,
+    as_json: common.JsonOption = False,
 ) -> None:
     """Write straight-line code for one quantity of one robot, and count its operations."""
-    model = load(robot, root, tip, lock)
+    model = common.load(robot, root, tip, lock)
     from ..codegen.generate import generate as generated
 
     made = generated(model, quantity, language, base=base, symbolic_parameters=symbolic_parameters)
@@ -142,9 +197,9 @@ def generate(
     facts |= asdict(made.operations)
     if as_json:
         facts |= {"checksum": made.checksum, "file": None if out is None else str(out)}
-        print_json(facts)
+        common.print_json(facts)
         return
-    counts = new_table(str(out or ""), ("", " "))
+    counts = common.new_table(str(out or ""), ("", " "))
     counts.show_header = False
     for heading, fact in facts.items():
         counts.add_row(heading, escape(str(fact)))

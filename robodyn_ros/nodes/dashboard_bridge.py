@@ -152,7 +152,7 @@ class DashboardBridge:
                 urdf = urdf or self._description
             return bool(name or urdf)
 
-        if spin_until_signal(self._executor, known, longest):
+        if spin_until_signal(self._executor, known, longest=longest):
             raise KeyboardInterrupt
         if not (name or urdf):
             raise ArgumentError(

@@ -154,15 +154,10 @@ def spin(
     over.result()
 
 
-def spin_until_signal(
-    executor: Executor,
-    until: Callable[[], bool],
-    longest: float = math.inf,
-    every: float = STOP_POLL,
-) -> bool:
+def spin_until_signal(executor: Executor, until: Callable[[], bool], **limits: float) -> bool:
     """Spin as `spin` does; return whether SIGINT or SIGTERM ended it."""
     with signals_caught() as signalled:
-        spin(executor, lambda: signalled() or until(), longest, every=every)
+        spin(executor, lambda: signalled() or until(), **limits)
         return signalled()
 
 

@@ -15,7 +15,7 @@ from ..model.robot import RobotModel
 from ..model.robots import load_robot
 from ..resources import share_path
 from . import node_yaml
-from .bag_reader import Bag, Progress, is_bag, open_bag, quiet
+from .bags import Bag, Progress, is_bag, open_bag, quiet
 from .events import SAME_CONTACT, events, true_spans
 from .node_yaml import NodeParameters
 from .offline import Detection, Event, detect

@@ -137,24 +137,28 @@ def _header(
     return header(run.name, [known, *run.remarks], facts)
 
 
+def event_row(event: Event) -> tuple[str, ...]:
+    """Return an event as texts: start [s], level, truth, link, joints, force [N], delay [ms]."""
+    numbers = (event.force, 1e3 * event.delay)
+    return (
+        f"{event.start:.3f}",
+        event.detected or "missed",
+        {True: "contact", False: "no contact", None: "not known"}[event.true],
+        event.link or ("cannot tell" if event.detected else ""),
+        " ".join(event.joints),
+        *(f"{x:.1f}" if math.isfinite(x) else "" for x in numbers),
+    )
+
+
 def _events(events: Sequence[Event]) -> str:
     """Return a row for each contact, detected or missed, and each false alarm."""
     if not events:
         return "<p>No contact was detected, and none is known.</p>"
-    truth = {True: Cell("contact"), False: Cell("no contact", "alarm"), None: Cell("not known")}
-    rows = [
-        (
-            f"{event.start:.3f}",
-            Cell(event.detected or "missed", event.detected or "missed"),
-            truth[event.true],
-            event.link or ("cannot tell" if event.detected else ""),
-            " ".join(event.joints),
-            f"{event.force:.1f}" if math.isfinite(event.force) else "",
-            f"{1e3 * event.delay:.1f}" if math.isfinite(event.delay) else "",
-            f"{event.end - event.start:.3f}",
-        )
-        for event in events
-    ]
+    rows = []
+    for event in events:
+        start, level, truth, *others = event_row(event)
+        marked = Cell(level, level), Cell(truth, "alarm" if event.true is False else "")
+        rows.append((start, *marked, *others, f"{event.end - event.start:.3f}"))
     head = ("time [s]", "detected", "truth", "link", "joints")
     return table((*head, "force [N]", "delay [ms]", "duration [s]"), rows, text=5)
 

@@ -13,8 +13,7 @@ import numpy.typing as npt
 from ..detection.detector import Level
 from ..detection.verdict import SEVERITY, Verdict
 from ..errors import ArgumentError
-from .bag_reader import Bag, Progress, quiet
-from .bag_writer import BagWriter
+from .bags import Bag, BagWriter, Progress, quiet
 from .joint_states import TYPE, serialized
 from .offline import Detection
 from .run import Run

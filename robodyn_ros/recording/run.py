@@ -18,7 +18,7 @@ from ..sensing.effort import with_commands
 from ..sensing.log import MIN_SAMPLES
 from ..sensing.sampler import Samples, sample_rows
 from ..sensing.settings import SensingSettings
-from .bag_reader import Bag, Progress, quiet
+from .bags import Bag, Progress, quiet
 from .joint_states import TYPE, JointStates
 from .offline import usable
 

@@ -18,7 +18,7 @@ from ..detection.monitor_settings import MonitorSettings, ThresholdSettings
 from ..detection.monitor_step import CONTACT, UNKNOWN
 from ..detection.thresholds import Thresholds, calibrate
 from ..errors import ArgumentError
-from .bag_reader import Progress, quiet
+from .bags import Progress, quiet
 from .events import detects, free_of_contact, spans_of
 from .offline import Detection
 from .run import Array, Run, Span

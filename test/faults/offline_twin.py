@@ -7,8 +7,7 @@ import fault_rig
 import numpy as np
 from rclpy.serialization import serialize_message
 
-from robodyn_ros.recording.bag_reader import open_bag
-from robodyn_ros.recording.bag_writer import BagWriter
+from robodyn_ros.recording.bags import BagWriter, open_bag
 from robodyn_ros.recording.joint_states import TYPE
 from robodyn_ros.recording.offline import detect
 from robodyn_ros.recording.run import COMMANDS, Sources, read_samples

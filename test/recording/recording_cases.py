@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 import robodyn_ros as rd
-from robodyn_ros.recording.bag_writer import BagWriter
+from robodyn_ros.recording.bags import BagWriter
 from robodyn_ros.recording.joint_states import TYPE, serialized
 
 MODEL = rd.robots.lwr_iii()

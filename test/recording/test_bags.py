@@ -13,8 +13,7 @@ from recording_cases import MODEL, TOUCHES, motion, nanoseconds, write_bag, writ
 
 import robodyn_ros as rd
 from robodyn_ros import cli
-from robodyn_ros.recording.bag_reader import open_bag
-from robodyn_ros.recording.bag_writer import BagWriter
+from robodyn_ros.recording.bags import BagWriter, open_bag
 from robodyn_ros.recording.command import AnalysisOptions, analysed, save_residual
 from robodyn_ros.recording.joint_states import TYPE
 

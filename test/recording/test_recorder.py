@@ -17,7 +17,7 @@ pytest.importorskip("rclpy", reason="ROS 2 is not installed: pip install '.[ros]
 from source_tree import own_domain  # noqa: E402
 
 import robodyn_ros as rd
-from robodyn_ros.recording.bag_reader import open_bag  # noqa: E402
+from robodyn_ros.recording.bags import open_bag  # noqa: E402
 from robodyn_ros.recording.command import AnalysisOptions, analysed  # noqa: E402
 from robodyn_ros.resources import share_path  # noqa: E402
 
