@@ -154,11 +154,11 @@ def _events(events: Sequence[Event]) -> str:
     """Return a row for each contact, detected or missed, and each false alarm."""
     if not events:
         return "<p>No contact was detected, and none is known.</p>"
-    rows = []
+    rows: list[list[str | Cell]] = []
     for event in events:
         start, level, truth, *others = event_row(event)
         marked = Cell(level, level), Cell(truth, "alarm" if event.true is False else "")
-        rows.append((start, *marked, *others, f"{event.end - event.start:.3f}"))
+        rows.append([start, *marked, *others, f"{event.end - event.start:.3f}"])
     head = ("time [s]", "detected", "truth", "link", "joints")
     return table((*head, "force [N]", "delay [ms]", "duration [s]"), rows, text=5)
 
