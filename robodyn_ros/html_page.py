@@ -163,10 +163,7 @@ def add_line(
     shape: dict[str, str] | None = None,
     **options: Any,
 ) -> None:
-    """Add a line to a figure, or to one of its panels, which share the legend entry of a name.
-
-    Arrays are stored in single precision: half the bytes, and enough to draw. fast: by WebGL.
-    """
+    """Add a line in single precision to a figure, or to a panel of it; fast: by WebGL."""
     if isinstance(x, np.ndarray):
         x, y = np.asarray(x, np.float32), np.asarray(y, np.float32)
     if panel is not None:

@@ -100,7 +100,6 @@ def recording_command(function: Callable[..., Output]) -> Callable[..., Output]:
 
 
 def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
-    """Return a function's parameters, by keyword, in their order."""
     signature = inspect.signature(function, eval_str=True)
     return [parameter.replace(kind=KEYWORD) for parameter in signature.parameters.values()]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -100,24 +101,12 @@ def tour(robot: common.RobotArgument = "lwr_iii") -> None:
         difference = np.abs(left - right).max() / max(np.abs(right).max(), 1.0)
         view.add_row(name, identity, f"{difference:.0e}", f"{_microseconds(call):.2f} µs")
 
-    def inverse() -> Any:
-        return rd.inverse_dynamics(model, q, qd, qdd)
-
-    def star() -> Any:
-        return rd.ne_star(model, q, qd, qd_r, qdd)
-
-    def matrices() -> Any:
-        return rd.equations_of_motion(model, q, qd)
-
-    def terms() -> Any:
-        return rd.momentum_terms(model, q, qd)
-
-    def forward() -> Any:
-        return rd.forward_dynamics(model, q, qd, tau)
-
-    def rates() -> Any:
-        return rd.force_rate(model, q, qd, qdd, qddd)
-
+    inverse = partial(rd.inverse_dynamics, model, q, qd, qdd)
+    star = partial(rd.ne_star, model, q, qd, qd_r, qdd)
+    matrices = partial(rd.equations_of_motion, model, q, qd)
+    terms = partial(rd.momentum_terms, model, q, qd)
+    forward = partial(rd.forward_dynamics, model, q, qd, tau)
+    rates = partial(rd.force_rate, model, q, qd, qdd, qddd)
     add("inverse dynamics", "NE = M qdd + C qd + g", inverse, tau, M @ qdd + C @ qd + g)
     add("NE*", "NE*(qd_r) = M qdd + C* qd_r + g", star, star(), M @ qdd + C @ qd_r + g)
     add("M, C*, g", "Mdot = C* + C*^T", matrices, C + C.T, M_dot)
@@ -128,7 +117,6 @@ def tour(robot: common.RobotArgument = "lwr_iii") -> None:
 
 
 def _microseconds(call: Callable[[], Any], count: int = 2000) -> float:
-    """Return the mean time of a call [µs]."""
     call()
     start = time.perf_counter()
     for _ in range(count):

@@ -1,8 +1,4 @@
-"""Controls of the page: push the arm, move it, choose its control law and its reaction.
-
-Clicks arrive in other threads; the loop that draws the page carries them out, see
-`Page.run_later`.
-"""
+"""Controls of the page; clicks of other threads are run later by the loop that draws it."""
 
 from __future__ import annotations
 
@@ -21,8 +17,7 @@ from ..model.robot import RobotModel
 from ..settings import leaves
 from ..trajectory.joint_move import joint_move
 from ..trajectory.trajectory_msg import TrajectoryPoint, to_points
-from .feed import Feed
-from .pushes import Force
+from .feed import Feed, Force
 from .scene import Scene
 from .shapes import link_shapes
 
@@ -240,7 +235,6 @@ class Controls:
         self.client.set("controller_node", {name: value}, answer)
 
     def _reference(self) -> Array | None:
-        """Return the reference position, or the measured one where none is published."""
         return self.feed.q_ref if self.feed.fresh("reference") else self.feed.q
 
     def _planned(self, q: Array) -> Force:

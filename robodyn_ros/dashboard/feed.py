@@ -1,21 +1,18 @@
-"""Feed: the latest messages of an arm and its nodes, and their age. No ROS here.
-
-The receiver of the messages calls the `on_` methods; the page reads the fields.
-"""
+"""Feed: the latest messages of an arm and its nodes, and their age. No ROS here."""
 
 from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from ..dynamics.kinematics import forward_kinematics, jacobian
 from ..model.robot import RobotModel
-from .pushes import Push, push_from_wrench
 
 Array = npt.NDArray[np.float64]
 
@@ -27,13 +24,12 @@ SAME_STAMP = 1e-6  # [s]
 LEVELS = ("UNKNOWN", "CLEAR", "CONTACT", "COLLISION")
 HISTORY_SPAN = 12.0  # [s]
 HISTORY_SLOTS = 300
+NO_TORQUE = 1e-3  # [N m or N], external torque below which nothing acts
+MISFIT = 0.15  # share of the torque that a push may leave unexplained: the arm moves meanwhile
 
 
 class History:
-    """The latest seconds of n signals in fixed memory.
-
-    Each time slot keeps the value of each signal that is farthest from 0, so that no peak is lost.
-    """
+    """The latest seconds of n signals; each time slot keeps the value farthest from 0."""
 
     def __init__(self, n: int, span: float = HISTORY_SPAN, slots: int = HISTORY_SLOTS) -> None:
         self.span, self._width = span, span / slots
@@ -91,6 +87,21 @@ class DetectorState:
     def rank(self) -> tuple[int, bool, float]:
         """Sort key: by level, then known link, then force."""
         return LEVELS.index(self.level), bool(self.link), self.force
+
+
+class Push(NamedTuple):
+    """A push that may act."""
+
+    link: str
+    force: Array  # (3,) [N], base's axes
+    point: Array  # (3,) [m], in the link's frame
+
+
+class Force(NamedTuple):
+    """A force that acts, in the base's frame."""
+
+    point: Array  # (3,) [m]
+    force: Array  # (3,) [N]
 
 
 @dataclass
@@ -217,3 +228,48 @@ class Feed:
             found = [key.index(j) for j in self.model.joint_names] if complete else None
             self._orders[key] = found
         return self._orders[key]
+
+
+def true_force(
+    model: RobotModel, q: Array, tau_ext: Array, pushes: Iterable[Push]
+) -> Force | None:
+    """Return the push that explains the true external torque, scaled to its present strength.
+
+    A plant publishes the joint torque of all contacts, not the force; but the pushes are known.
+    """
+    size = float(np.linalg.norm(tau_ext))
+    if size < NO_TORQUE:
+        return None
+    best, found = MISFIT * size, None
+    for push in pushes:
+        expected = jacobian(model, q, push.link, push.point)[:3].T @ push.force
+        share = float(expected @ tau_ext) / max(float(expected @ expected), 1e-12)
+        misfit = float(np.linalg.norm(tau_ext - share * expected))
+        if share > 0.0 and misfit < best:
+            pose = forward_kinematics(model, q, push.link)
+            point = pose[:3, 3] + pose[:3, :3] @ push.point
+            best, found = misfit, Force(point, share * push.force)
+    return found
+
+
+def push_from_wrench(
+    model: RobotModel, q: Array, link: str, force: Array, torque: Array
+) -> Push | None:
+    """Return the push of a wrench at the link's origin, in its axes; None if it has no force."""
+    size = float(force @ force)
+    if size == 0.0:
+        return None
+    R = forward_kinematics(model, q, link)[:3, :3]
+    return Push(link, R @ force, np.cross(force, torque) / size)
+
+
+def scripted_pushes(model: RobotModel, parameters: Mapping[str, Any]) -> list[Push]:
+    """Return the pushes in the parameters of a simulator_node."""
+    found = []
+    for name in parameters.get("pushes.names") or ():
+        link = str(parameters.get(f"pushes.{name}.link", ""))
+        vectors = (parameters.get(f"pushes.{name}.{key}") for key in ("force", "point"))
+        force, point = (np.asarray(() if v is None else v, dtype=np.float64) for v in vectors)
+        if link in model.frames and force.size == point.size == 3:
+            found.append(Push(link, force, point))
+    return found

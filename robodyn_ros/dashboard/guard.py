@@ -94,7 +94,6 @@ def _guarded(answer: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _is_guarded(port: int) -> bool:
-    """Return whether a foreign host name is refused and our own is served."""
     return _status(port, "other.example") == 403 and _status(port, f"{HOST}:{port}") == 200
 
 

@@ -26,11 +26,7 @@ NOTES_SHOWN = 3  # sentences about visuals that cannot be shown
 
 
 class Page:
-    """Call `draw` about 30 times a second, always from the same thread.
-
-    Without a client the page is read-only: it has no controls, and nothing behind it that a
-    visitor could reach.
-    """
+    """The page; call `draw` from one thread. Without a client it is read-only."""
 
     def __init__(
         self,
@@ -97,7 +93,6 @@ class Page:
         self.server.stop()
 
     def _build_state(self) -> None:
-        """Build the left panel: state, residuals, tracking error, torque."""
         gui = self.server.gui
         panel = gui.add_panel()
         panel.dock_left()

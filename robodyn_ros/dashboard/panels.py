@@ -1,8 +1,4 @@
-"""HTML and SVG of the left panel: state, residuals, tracking error, torque.
-
-The charts are made here as pictures: a dozen live charts of a browser's chart library would keep
-it busier than drawing the arm does.
-"""
+"""HTML and SVG of the left panel. Charts are pictures: live charts would slow the browser down."""
 
 from __future__ import annotations
 
@@ -190,7 +186,6 @@ def _heading(title: str, unit: str, key: str = "") -> str:
 
 
 def _row(name: str, height: int, cells: str, style: str = "") -> str:
-    """Return a joint's name and cells beside it."""
     label = _div("width:54px;overflow:hidden;text-overflow:ellipsis", escape(name))
     return _div(
         f"display:flex;align-items:center;gap:8px;height:{height}px;{style}", label + cells

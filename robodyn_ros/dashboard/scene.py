@@ -11,8 +11,7 @@ import viser.transforms as vtf
 
 from ..dynamics.kinematics import forward_kinematics
 from ..model.robot import RobotModel
-from .feed import Feed
-from .pushes import Force, Push, scripted_pushes, true_force
+from .feed import Feed, Force, Push, scripted_pushes, true_force
 from .shapes import Mesh, foot, ground, join, link_shapes, middle, reach
 from .visuals import Colour, Visual
 
@@ -75,7 +74,6 @@ class Scene:
         return poses
 
     def _paint(self, feed: Feed) -> None:
-        """Paint the touched link in the colour of the level."""
         state, painted = feed.detector, {}
         if feed.fresh("detector") and state.touched and state.link in self.model.frames:
             painted = {self.model.frames[state.link].body: LEVEL_COLOURS[state.level]}
@@ -138,10 +136,7 @@ class Scene:
         return self.server.scene.add_frame(name, show_axes=False)
 
     def _add_surroundings(self, q: Array) -> None:
-        """Add ground and lights, and set the first camera view.
-
-        Lights have no shadows, so that a machine without a graphics card can draw them.
-        """
+        """Add ground, lights (shadows would need a graphics card), and the first camera view."""
         scene, size = self.server.scene, reach(self.model)
         scene.set_up_direction("+z")
         scene.configure_environment_map(None)

@@ -62,7 +62,6 @@ class Tuning:
         save.on_click(lambda event: run_later(lambda: self.save(event.client)))
 
     def _on_move(self, slider: Slider, values: Callable[[float], dict[str, list[float]]]) -> None:
-        """Set these parameters when the user moves the slider."""
 
         def moved(event: viser.GuiEvent) -> None:
             if event.client is not None:  # not when the page itself shows the node's value
@@ -134,7 +133,6 @@ class Tuning:
 
 
 def _move(slider: Slider, value: float) -> None:
-    """Move a slider within its range."""
     value = min(max(value, slider.min), slider.max)
     if abs(slider.value - value) > 0.5 * slider.step:
         set_value(slider, value)

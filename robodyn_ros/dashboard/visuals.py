@@ -113,7 +113,6 @@ def _parse(text: str) -> Element:
 
 
 def _mesh(visual: Element, urdf: Path | None) -> Mesh:
-    """Return the mesh of a visual in its own frame."""
     geometry = visual.find("geometry")
     shape = next(iter(geometry), None) if geometry is not None else None
     if shape is None:

@@ -142,7 +142,6 @@ class ArmNode(Node):
                 self.stopped, self.exit_code = True, 1
 
     def _load(self, description: str) -> RobotModel:
-        """Return the model; log its warnings."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", ModelWarning)
             model: RobotModel = self.settings.robot.load(description)

@@ -1,7 +1,4 @@
-"""composed_nodes: plant, controller, detector and demo in one process.
-
-They call each other directly; other processes receive the topics as usual.
-"""
+"""composed_nodes: plant, controller, detector and demo in one process, by direct calls."""
 
 from __future__ import annotations
 

@@ -128,10 +128,7 @@ class DashboardBridge:
         self._full_names = {f"{namespace}/{name}": name for name in NODES}
 
     def find_robot(self, robot: str, urdf: str, longest: float) -> tuple[RobotModel, str]:
-        """Return the model and its URDF (path, text or empty): as given, or dynamics_node's.
-
-        longest: [s] to wait for dynamics_node.
-        """
+        """Return model and URDF (path, text or ''); dynamics_node's if found in `longest` [s]."""
         if robot or urdf:
             return load_robot(urdf or robot), urdf
         client = self._clients["dynamics_node"]
@@ -174,7 +171,6 @@ class DashboardBridge:
         return False
 
     def _receive(self, feed: Feed) -> None:
-        """Empty the queues into the feed."""
         for message in take_messages(self._states):
             t, tau = codec.read_effort(message)
             feed.on_state(t, message.name, np.array(message.position), tau)

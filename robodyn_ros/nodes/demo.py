@@ -206,10 +206,7 @@ def print_result(observer: DemoObserver, picture: Path, console: Console) -> Non
 
 
 def overrides(robot: str, urdf: str, plant: str, pushes: list[str], guess: bool) -> dict[str, Any]:
-    """Return the parameters that the options change: node -> {parameter: value}.
-
-    guess: add guessed parameters for an arm other than those of config/demo.yaml.
-    """
+    """Return parameters by node from the options; guess: also those for an arm without a file."""
     changed: dict[str, Any] = {node: {} for node in DEMO_NODES}
     if urdf or robot:
         settings = robot_settings(urdf or robot, "", "", [])

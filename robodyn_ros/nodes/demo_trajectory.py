@@ -51,11 +51,7 @@ def split_postures(model: RobotModel, numbers: tuple[float, ...]) -> list[Array]
 
 
 class DemoTrajectory:
-    """Decides from the controller's state; `next` returns the trajectory to send now, if any.
-
-    speed: share of the joints' speed limits. postures: to visit in turn; empty: `demo_postures`
-    around the posture in which the arm is found.
-    """
+    """Decides when to send which trajectory; by default between `demo_postures`."""
 
     def __init__(
         self, model: RobotModel, speed: float = 0.3, postures: list[Array] | None = None

@@ -18,13 +18,7 @@ from ..dynamics.posture import heaviest_posture, start_posture
 from ..model.robot import RobotModel
 from ..model.robots import BUILT_IN
 from ..settings import leaves, yaml_section
-from .node_settings import (
-    ControllerSettings,
-    DemoSettings,
-    DynamicsSettings,
-    RobotSettings,
-    SimulatorSettings,
-)
+from .node_settings import SETTINGS, RobotSettings
 
 CONTACT, COLLISION = 0.015, 0.03  # thresholds as shares of the torque limits: as config/lwr_iii/
 MIN_THRESHOLD = 0.05  # [N m or N], for a joint with little load
@@ -36,12 +30,6 @@ PUSHED_LINKS = 3  # from the last link downwards
 FIRST_PUSH, PUSH_INTERVAL, PUSH_DURATION = 3.0, 5.0, 0.2  # [s]
 DIGITS = 3  # of a number in the file
 
-SETTINGS = {
-    "simulator_node": SimulatorSettings,
-    "controller_node": ControllerSettings,
-    "demo_node": DemoSettings,
-    "dynamics_node": DynamicsSettings,
-}
 Parameters = dict[str, dict[str, Any]]  # node -> {parameter: value}
 
 SOURCE = """# Initial parameters, guessed from masses, torque limits and joint ranges.
@@ -127,7 +115,6 @@ def _pushes(model: RobotModel, q: np.ndarray, collision: np.ndarray) -> list[dic
 
 
 def _normal(axis: np.ndarray) -> np.ndarray:
-    """Return a unit vector at right angles to the axis."""
     other = np.eye(3)[int(np.argmin(np.abs(axis)))]
     normal = np.cross(axis, other)
     return normal / np.linalg.norm(normal)

@@ -134,6 +134,14 @@ class DemoSettings(ParameterSet):
     )
 
 
+SETTINGS = {
+    "simulator_node": SimulatorSettings,
+    "controller_node": ControllerSettings,
+    "demo_node": DemoSettings,
+    "dynamics_node": DynamicsSettings,
+}
+
+
 def _check_sampled(name: str, unit: str, gain: tuple[float, ...], rate: float) -> None:
     """Reject gains that are unstable at this rate of joint states [Hz]."""
     fastest = max(gain, default=0.0)

@@ -13,7 +13,7 @@ from rclpy.parameter import Parameter
 
 from ..errors import ArgumentError, RobodynError
 from ..settings import About, changed, converted, leaves
-from .node_settings import ControllerSettings, DemoSettings, DynamicsSettings, SimulatorSettings
+from .node_settings import SETTINGS
 
 # Tables of simulator_node, and parameters that rclpy declares itself
 DECLARED_ELSEWHERE = ("obstacles.", "pushes.", "qos_overrides.")
@@ -41,8 +41,7 @@ class Parameters:
             raise ArgumentError(f"parameters have new names: {names}")
         self.settings = declare(node, settings)
         # A file's section may be for several nodes: a name that one of them knows is no mistake
-        every = SimulatorSettings(), ControllerSettings(), DynamicsSettings(), DemoSettings()
-        known = {name for one in every for name, _, _ in leaves(one)}
+        known = {name for kind in SETTINGS.values() for name, _, _ in leaves(kind())}
         _warn_of_unknown(node, lambda name: not name.startswith(DECLARED_ELSEWHERE), known)
         node.add_on_set_parameters_callback(self._check)
         node.add_post_set_parameters_callback(self._apply)
@@ -133,7 +132,6 @@ def _descriptor(default: Any, about: About) -> ParameterDescriptor:
 
 
 def _from_ros(name: str, value: Any, default: Any) -> Any:
-    """Return a parameter's value with the type of its default."""
     value = converted(value, default)
     if isinstance(default, int) and not isinstance(default, bool) and type(value) is not int:
         raise ArgumentError(f"{name} must be a whole number, got {value!r}")

@@ -104,18 +104,14 @@ class SimulatorNode(ArmNode):
                 self._step_free()
 
     def _step_free(self) -> None:
-        """Step after a command. In one process the next one follows at once, so that other
-        callbacks run only between batches; a timer continues.
-        """
+        """Step after a command; other callbacks run only between batches of steps."""
         self.steps_left -= 1
         self.step()
         self.publish_state(tick=self.steps_left == BATCH - 1)
         self.stepped = time.perf_counter()
 
     def _continue_free(self) -> None:
-        """Continue after a pause: on a busy machine a batch outlasts the timer's period, and the
-        events executor would serve this timer only.
-        """
+        """Continue after a pause, or the events executor would serve only this timer."""
         if time.perf_counter() - self.stepped > BATCH_PAUSE:
             self.steps_left = BATCH
             if self.fresh:

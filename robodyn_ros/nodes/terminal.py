@@ -180,7 +180,6 @@ def _answer(executor: Any, future: Any, timeout: float) -> Any:
 
 
 def _text(message: Any, indent: str = "") -> str:
-    """Return a message as indented lines."""
     lines = []
     for field in message.get_fields_and_field_types():
         value = getattr(message, field)

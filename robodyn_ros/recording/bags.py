@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import ArgumentError, RobodynError
-from .joint_states import JointStates
+from .joint_states import FIELDS, TYPE, JointStates
 
 Progress = Callable[[float, str], None]  # share done (0 to 1), and what is being done
 
@@ -163,7 +162,7 @@ def is_bag(path: Path) -> bool:
     return path.is_dir() or path.suffix in (".bag", ".mcap", ".db3")
 
 
-class BagWriter:
+class BagWriter(AbstractContextManager["BagWriter"]):
     """Writes a ROS 2 bag with message definitions and quality of service; close it in the end."""
 
     def __init__(self, path: Path) -> None:
@@ -180,12 +179,7 @@ class BagWriter:
         self.counts: dict[str, int] = {}
         self._connections: dict[str, Any] = {}
 
-    def __enter__(self) -> BagWriter:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: Any, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def knows(self, kind: str) -> bool:
@@ -239,22 +233,10 @@ class BagWriter:
         stamp = self.make("builtin_interfaces/msg/Time", sec=sec, nanosec=nanosec)
         return self.make("std_msgs/msg/Header", stamp=stamp, frame_id="")
 
-    def joint_state(
-        self,
-        names: Sequence[str],
-        position: npt.NDArray[np.float64],
-        velocity: npt.NDArray[np.float64],
-        effort: npt.NDArray[np.float64],
-    ) -> bytes:
-        """Return a JointState with stamp 0 as bytes."""
-        return self.serialize(
-            "sensor_msgs/msg/JointState",
-            header=self.header(0.0),
-            name=list(names),
-            position=position,
-            velocity=velocity,
-            effort=effort,
-        )
+    def joint_state(self, names: Sequence[str], *values: npt.NDArray[np.float64]) -> bytes:
+        """Return a JointState with stamp 0 as bytes; values: position, velocity and effort."""
+        fields: dict[str, Any] = dict(zip(FIELDS, values, strict=True))
+        return self.serialize(TYPE, header=self.header(0.0), name=list(names), **fields)
 
     def close(self) -> None:
         """Write index and metadata, which complete the bag."""
@@ -263,7 +245,6 @@ class BagWriter:
 
 
 def _profile(reliable: bool, latched: bool) -> Any:
-    """Return the quality of service of a publisher of the nodes."""
     from rosbags import interfaces as ros
 
     reliability, durability = ros.QosReliability, ros.QosDurability

@@ -120,7 +120,6 @@ def thinned(x: Array, buckets: int) -> npt.NDArray[np.int64]:
 
 
 def _overlaid(t: Array, values: Array, names: Sequence[str], title: str) -> Any:
-    """Return a figure with all joints in one panel."""
     figure = subplots(1)
     for j, name in enumerate(names):
         rows = thinned(values[:, j], SIGNAL_BUCKETS)

@@ -93,10 +93,7 @@ class _Block(NamedTuple):
 
 
 class JointStates:
-    """The messages of one topic, in the order of the bag.
-
-    messages: time of recording [ns] and serialized message. aligned: ROS 2.
-    """
+    """Messages of a topic: times of recording [ns] and bytes, in order; aligned: of ROS 2."""
 
     def __init__(self, messages: Iterable[tuple[int, bytes]], aligned: bool) -> None:
         self._blocks: list[_Block] = []

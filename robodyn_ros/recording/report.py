@@ -78,10 +78,7 @@ def report(
     parameters: NodeParameters,
     truth: str,
 ) -> str:
-    """Return the page as text.
-
-    truth: where the true contacts are known from, in words; empty: they are not known.
-    """
+    """Return the page as text; truth: source of the known contacts, or empty."""
     model, settings = found.model, found.settings
     figure, suggested = residual_figure(run, model, found.r, settings, tuning, events)
     parts = [
@@ -177,10 +174,7 @@ def _torque(run: Run, model: RobotModel) -> str:
 
 
 def yaml_at(tuning: Tuning, parameters: NodeParameters, scale: float, name: str) -> str:
-    """Return dynamics_node's parameters as YAML, with the thresholds of this scale.
-
-    name: of the recording, for the comment at the top.
-    """
+    """Return dynamics_node's parameters with thresholds of a scale as YAML; name: of the run."""
     remark = (
         f"From {name}, {60.0 * tuning.hours:.1f} min free of contact: "
         f"{_outcome(tuning, int(np.argmin(np.abs(SCALES - scale))))}."
@@ -200,7 +194,6 @@ def _outcome(tuning: Tuning, k: int) -> str:
 def _thresholds(
     tuning: Tuning, parameters: NodeParameters, suggested: Sequence[int], names: Sequence[str]
 ) -> str:
-    """Return the trade-off with its slider, and the parameters to copy."""
     trials = [
         {
             "scale": scale,
@@ -245,7 +238,6 @@ def _thresholds(
 
 
 def _thresholds_at_rest(tuning: Tuning, names: Sequence[str]) -> str:
-    """Return a row of contact thresholds for each of RATES."""
     rows = []
     for rate in RATES:
         scale = tuning.scale(rate)

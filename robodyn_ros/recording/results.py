@@ -86,7 +86,6 @@ def _times(run: Run) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
 def _series(
     template: bytes, order: int, topic: str, run: Run, *fields: npt.NDArray[np.float64]
 ) -> Iterator[Timed]:
-    """Yield a message like the template for each usable sample."""
     stamps, received = _times(run)
     for first in range(0, run.t.size, BLOCK_SIZE):
         part = slice(first, first + BLOCK_SIZE)

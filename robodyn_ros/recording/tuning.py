@@ -124,7 +124,6 @@ def _largest(r: Array) -> npt.NDArray[np.int64]:
 
 
 def _as_settings(limit: Thresholds) -> ThresholdSettings:
-    """Return thresholds rounded up to three digits."""
     base, in_motion, per_velocity = (
         tuple(_rounded_up(float(x)) for x in values) if values.any() else (0.0,)
         for values in (limit.base, limit.in_motion, limit.per_velocity)

@@ -4,8 +4,15 @@ import numpy as np
 import pytest
 
 import robodyn_ros as rd
-from robodyn_ros.dashboard.feed import MAX_AGE, Feed, History
-from robodyn_ros.dashboard.pushes import Push, push_from_wrench, scripted_pushes, true_force
+from robodyn_ros.dashboard.feed import (
+    MAX_AGE,
+    Feed,
+    History,
+    Push,
+    push_from_wrench,
+    scripted_pushes,
+    true_force,
+)
 
 Q = np.array([0.0, -0.6, 0.3, 1.2, 0.4, -0.7, 0.5])
 
