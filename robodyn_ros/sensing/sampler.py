@@ -28,7 +28,7 @@ Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
 
 STOPPED = 1.0  # [s] of wall time without a message: silent, also if simulated time stands still
-GLANCE = 0.015  # [s] of wall time that messages may take after simulated time has gone on
+TRANSPORT = 0.015  # [s] of wall time that messages may take after simulated time has advanced
 
 CAUSES = {
     stamps.REPEATED: "stamp repeated",
@@ -74,6 +74,7 @@ class Sampler:
         self._validator = Validator(model, self.settings, period)
         self._clock, self._limits = self._validator.clock, self._validator.clock_limits
         self._heard_wall = math.inf  # [s], wall time of the last message about our joints
+        self._late = False  # silence preceded the next valid sample
         self._behind = 0.0  # [s], the samples' time behind the clock
         self._reset_at: float | None = None  # [s], the clock when it was first seen to be reset
 
@@ -105,7 +106,8 @@ class Sampler:
         wall = now if wall is None else wall
         if self._reader.only_others(message):
             return self._without_ours(now, wall)
-        late = bool(stamps.heard(self._clock, self._limits, now if self.simulated else wall))
+        if stamps.heard(self._clock, self._limits, now if self.simulated else wall):
+            self._late = True
         self._heard_wall = wall
         cause = self._reader.reject_layout(message)
         if cause:
@@ -117,14 +119,14 @@ class Sampler:
         reading = self._reader.read(message, float(self._clock[int(TIME)]))
         if isinstance(reading, str):
             return self._missing(now, reading) if reading else None
-        return self._judged(reading, now, late)
+        return self._judged(reading, now)
 
     def silence(self, now: float, wall: float) -> Sample | None:
         """Return a SILENT sample if no joint state has arrived for longer than allowed, else None;
         to be asked now and then.
         """
         stopped = wall - self._heard_wall > STOPPED
-        if self.simulated and not stopped and wall - self._heard_wall <= GLANCE:
+        if self.simulated and not stopped and wall - self._heard_wall <= TRANSPORT:
             return None
         if not stopped and not stamps.is_silent(
             self._clock, self._limits, now if self.simulated else wall
@@ -146,7 +148,7 @@ class Sampler:
             return self._missing(now, cause, silent=True)
         return None
 
-    def _judged(self, reading: Reading, now: float, late: bool) -> Sample:
+    def _judged(self, reading: Reading, now: float) -> Sample:
         self._clock[int(TIME)] = reading.t
         code, k = self._validator.judge(reading.q, reading.qd, reading.tau)
         scalars = self._validator.scalars
@@ -154,6 +156,7 @@ class Sampler:
             joint = self.model.joint_names[k] if code != NO_VELOCITY else ""
             qd = float(reading.qd[k]) if reading.qd.size else 0.0
             return self._missing(now, self._text(code, joint, float(reading.q[k]), qd), joint)
+        late, self._late = self._late, False
         self._behind, self._reset_at = now - reading.t, None
         speeds = reading.qd if reading.qd.size else self._validator.rows[int(MOTION)].copy()
         tau, cause = self._effort(reading.tau)
@@ -205,9 +208,9 @@ def _sample_rows(
     columns t, dt, the cause's value and interval; c: status, cause * n + joint, whether silence
     preceded it, and the joint without effort.
     """
-    n, nothing, behind = U(q.shape[1]), np.zeros(0), 0.0
+    n, nothing, behind, late = U(q.shape[1]), np.zeros(0), 0.0, 0
     for k in range(U(stamp.size)):
-        c[k, 2] = stamps.heard(clock, time_limits, now[k])
+        late |= stamps.heard(clock, time_limits, now[k])
         c[k, 3] = -1
         code = sample_time(clock, time_limits, stamp[k], now[k])
         found = code * n
@@ -222,7 +225,7 @@ def _sample_rows(
             c[k, 0], x[k, 0] = 2, now[k] - behind
             x[k, 1] = x[k, 0] - clock[LAST] if clock[LAST] < math.inf else math.inf
             continue
-        behind = now[k] - clock[TIME]
+        behind, c[k, 2], late = now[k] - clock[TIME], late, 0
         if not measured:
             for j in range(n):
                 qd[k, j] = rows[MOTION, j]

@@ -240,6 +240,8 @@ def test_silence_is_reported_and_the_next_sample_is_late(sampler):
     silent = sampler.silence(10.1, 10.1)
     assert silent.status is Status.SILENT and silent.dt == pytest.approx(0.098)
     assert take(sampler, 10.2).late and not take(sampler, 10.202).late
+    assert rejected(take(sampler, 10.4, q=(np.nan, 0.0)))  # nor is silence forgotten for that
+    assert take(sampler, 10.402).late
 
 
 def test_simulated_time_that_stands_still_is_silent_by_wall_time():
