@@ -301,14 +301,15 @@ def monitor_rows(
 
 
 def compare_rows(
-    model: RobotModel, found: Codes, t: Array, r: Array, qd: Array, settings: MonitorSettings
+    model: RobotModel, samples: Samples, rows: Rows, settings: MonitorSettings
 ) -> Codes:
     """Return the levels (T,) that other thresholds would have given.
 
-    found: as in `Rows` of the same usable samples; r: their residual (T, n), t: times (T,).
+    rows: of the same samples, all usable, with `certain` residuals.
     """
+    resets = (samples.status == Status.RESTART) | (samples.late != 0) | (rows.found > at.SETTLING)
     monitor = ContactMonitor(model, settings)
-    level = np.zeros(t.size, dtype=np.int64)
-    detector, common, own, rows = monitor._memory[-4:]
-    at.compare_samples(detector, common, own, rows, found, t, r, qd, level)
+    level = np.zeros(samples.t.size, dtype=np.int64)
+    arrays = (resets.astype(np.int64), samples.t, rows.certain, samples.qd)
+    at.compare_samples(*monitor._memory[-4:], *arrays, level)
     return level

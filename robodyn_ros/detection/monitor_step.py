@@ -98,12 +98,21 @@ def _compare(detector, common, own, r, qd, qdd, dt):
 
 
 @inline
+def _views(rows):
+    """Return the rows that a step passes on: r, qd, qdd, mean, change, certain, enough."""
+    return (
+        rows[R], rows[QD], rows[QDD], rows[MEAN], rows[CHANGE], rows[CERTAIN], rows[ENOUGH]
+    )  # fmt: skip
+
+
+@inline
 def _step(
-    observer, gap, gap_common, scale, scale_time, stuck, detector, common, own, rows,
+    observer, gap, gap_common, scale, scale_time, stuck, detector, common, own, rows, views,
     told, t, q, qd, tau,
 ):  # fmt: skip
     """Take one sample; return the level found, or why it is UNKNOWN."""
     n = U(rows.shape[1])
+    r, qd_before, qdd, mean, change, certain, enough = views
     usable, reason = told & USABLE != 0, SETTLING
     dt = t - own[LAST]
     frozen = int(own[STUCK_JOINT])
@@ -122,45 +131,42 @@ def _step(
         return SETTLING
     first = own[RUNNING] == 0.0
     dt = own[LONGEST_STEP] if first else min(dt, own[LONGEST_STEP])
-    inexact = fill_gap(gap, gap_common, tau, dt, rows[MEAN])
+    inexact = fill_gap(gap, gap_common, tau, dt, mean)
     set_step(observer, dt)
-    if observe(observer, q, qd, rows[MEAN], rows[R]) != 0:
+    if observe(observer, q, qd, mean, r) != 0:
         forget_times(detector)
         own[SETTLED] = 0.0
         return OVERFLOW
     if own[MOVING] != 0.0 and not first:
-        _accelerate(rows, qd, rows[QD], dt)
+        _accelerate(rows, qd, qd_before, dt)
     for k in range(n):
-        rows[QD, k] = qd[k]
-        rows[CHANGE, k] = tau[k] - rows[TAU, k]
+        qd_before[k] = qd[k]
+        change[k] = tau[k] - rows[TAU, k]
         rows[TAU, k] = tau[k]
     own[RUNNING], own[LAST] = 1.0, t
     if first:
         return reason
-    own[EFFORT_FACTOR] = find_scale(scale, scale_time, rows[R], tau, dt)
+    own[EFFORT_FACTOR] = find_scale(scale, scale_time, r, tau, dt)
     if not LOWEST_SCALE < own[EFFORT_FACTOR] < HIGHEST_SCALE:
         forget_times(detector)
         own[SETTLED] = 0.0
         return SCALED
     if own[COMMANDED] != 0.0:
         for k in range(n):
-            rows[ENOUGH, k] = own[STUCK_SHARE] * rows[LIMIT, k]
-            if abs(rows[R, k]) <= rows[ENOUGH, k]:
-                rows[ENOUGH, k] = math.inf
-        found = find_stuck(
-            stuck, q, rows[CHANGE], rows[ENOUGH], dt, own[STUCK_TIME], own[STUCK_SAMPLES]
-        )
+            enough[k] = own[STUCK_SHARE] * rows[LIMIT, k]
+            if abs(r[k]) <= enough[k]:
+                enough[k] = math.inf
+        found = find_stuck(stuck, q, change, enough, dt, own[STUCK_TIME], own[STUCK_SAMPLES])
         if own[STUCK_JOINT] < 0.0:
             own[STUCK_JOINT] = found
         if own[STUCK_JOINT] >= 0.0:
             forget_times(detector)
             own[SETTLED] = 0.0
             return STUCK
-    r = rows[R]
     if inexact:
-        shrink(gap, rows[R], rows[CERTAIN])
-        r = rows[CERTAIN]
-    return _compare(detector, common, own, r, qd, rows[QDD], dt)
+        shrink(gap, r, certain)
+        return _compare(detector, common, own, certain, qd, qdd, dt)
+    return _compare(detector, common, own, r, qd, qdd, dt)
 
 
 @kernel(f"int64({MEMORY}, int64, float64, float64[::1], float64[::1], float64[::1])")
@@ -171,7 +177,7 @@ def step(
     """Take one sample; return the level found, or why it is UNKNOWN."""
     return _step(
         observer, gap, gap_common, scale, scale_time, stuck, detector, common, own, rows,
-        told, t, q, qd, tau,
+        _views(rows), told, t, q, qd, tau,
     )  # fmt: skip
 
 
@@ -186,7 +192,7 @@ def steps(
     status, late, max_invalid, t, q, qd, tau, r, certain, found, value, above,
 ):  # fmt: skip
     """The same over many samples; value: what the reason for UNKNOWN is about."""
-    n, invalid = U(rows.shape[1]), 0
+    n, invalid, views = U(rows.shape[1]), 0, _views(rows)
     for k in range(U(t.size)):
         invalid = invalid + 1 if status[k] == 2 else 0
         if 0 < invalid <= max_invalid:  # the previous verdict stands
@@ -204,7 +210,7 @@ def steps(
             told |= USABLE
         found[k] = _step(
             observer, gap, gap_common, scale, scale_time, stuck, detector, common, own, rows,
-            told, t[k], q[k], qd[k], tau[k],
+            views, told, t[k], q[k], qd[k], tau[k],
         )  # fmt: skip
         if found[k] == SCALED:
             value[k] = own[EFFORT_FACTOR]
@@ -214,8 +220,10 @@ def steps(
             shrink(gap, rows[R], certain[k])
         for j in range(n):
             r[k, j] = rows[R, j]
-            on = detector[ON, j] != 0.0 or detector[DETECTOR_ROWS + ON, j] != 0.0
-            above[k, j] = on and CONTACT <= found[k] <= COLLISION
+        if CONTACT <= found[k] <= COLLISION:
+            for j in range(n):
+                on = detector[ON, j] != 0.0 or detector[DETECTOR_ROWS + ON, j] != 0.0
+                above[k, j] = on
     return 0
 
 
@@ -223,10 +231,10 @@ def steps(
     "int64(float64[:, ::1], float64[::1], float64[::1], float64[:, ::1], int64[::1], float64[::1],"
     " float64[:, ::1], float64[:, ::1], int64[::1])"
 )
-def compare_samples(detector, common, own, rows, found, t, r, qd, level):
-    """The last stage of `step` over many samples; found: by `step` with other thresholds."""
+def compare_samples(detector, common, own, rows, resets, t, r, qd, level):
+    """The last stage of `step` over many samples; resets: where the detector is reset."""
     for k in range(U(t.size)):
-        if found[k] > SETTLING or k == 0:  # the observer restarted, or the sample was unusable
+        if resets[k] != 0 or k == 0:
             forget_times(detector)
             own[SETTLED] = 0.0
             for j in range(U(r.shape[1])):

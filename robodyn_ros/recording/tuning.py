@@ -88,9 +88,7 @@ def tune(
     alarms, detected = [], []
     for k, scale in enumerate(SCALES):
         progress(k / SCALES.size, "trying thresholds")
-        level = compare_rows(
-            model, found.rows.found, run.t, found.certain, run.qd, untried.at(scale)
-        )
+        level = compare_rows(model, found.samples, found.rows, untried.at(scale))
         alerts = spans_of(run.t, level >= CONTACT)
         matches = np.array([[detects(s, span, early) for span in spans] for s in alerts], bool)
         matches = matches.reshape(len(alerts), len(spans))

@@ -93,7 +93,8 @@ class Sampler:
         """Judge by new settings from now on; nothing is forgotten."""
         fresh = Validator(self.model, settings, self.period)
         self._limits[:], self._validator.limits[:] = fresh.clock_limits, fresh.limits
-        self._validator.rows[int(validator.TRAVEL)] = settings.stuck_travel
+        for row in (validator.SPEED, validator.TRAVEL):
+            self._validator.rows[int(row)] = fresh.rows[int(row)]
         self.settings = settings
 
     def message(self, message: Any, now: float, wall: float | None = None) -> Sample | None:
@@ -204,14 +205,14 @@ class Sampler:
 def _sample_rows(
     clock, time_limits, rows, scalars, limits, stuck, stamp, now, moving, q, qd, tau, x, c
 ):
-    """The same over many messages of one layout. moving: whether a message has velocities. x:
-    columns t, dt, the cause's value and interval; c: status, cause * n + joint, whether silence
-    preceded it, and the joint without effort.
+    """The same over many messages of one layout. moving: whether a message has velocities. Rows of
+    x: t, dt, the cause's value and interval; of c: status, cause * n + joint, whether silence
+    preceded the sample, and 1 + the joint without effort. What is 0 is not written: memory that
+    is not touched costs nothing.
     """
     n, nothing, behind, late = U(q.shape[1]), np.zeros(0), 0.0, 0
     for k in range(U(stamp.size)):
         late |= stamps.heard(clock, time_limits, now[k])
-        c[k, 3] = -1
         code = sample_time(clock, time_limits, stamp[k], now[k])
         found = code * n
         measured = moving[k] != 0
@@ -220,18 +221,24 @@ def _sample_rows(
             found = judge_values(
                 clock, time_limits, rows, scalars, limits, stuck, q[k], speeds, tau[k]
             )
-        c[k, 1], x[k, 2], x[k, 3] = found, clock[VALUE], scalars[DT]
         if found != ACCEPTED:
-            c[k, 0], x[k, 0] = 2, now[k] - behind
-            x[k, 1] = x[k, 0] - clock[LAST] if clock[LAST] < math.inf else math.inf
+            c[0, k], c[1, k], x[2, k], x[3, k] = 2, found, clock[VALUE], scalars[DT]
+            x[0, k] = now[k] - behind
+            x[1, k] = x[0, k] - clock[LAST] if clock[LAST] < math.inf else math.inf
             continue
-        behind, c[k, 2], late = now[k] - clock[TIME], late, 0
+        behind = now[k] - clock[TIME]
+        if late:
+            c[2, k], late = 1, 0
         if not measured:
             for j in range(n):
                 qd[k, j] = rows[MOTION, j]
-        restart = scalars[RESTART] != 0.0
-        c[k, 0], c[k, 3] = int(restart), int(scalars[NO_EFFORT])
-        x[k, 0], x[k, 1] = clock[TIME], 0.0 if restart else scalars[DT]
+        x[0, k] = clock[TIME]
+        if scalars[RESTART] != 0.0:
+            c[0, k] = 1
+        else:
+            x[1, k] = scalars[DT]
+        if scalars[NO_EFFORT] >= 0.0:
+            c[3, k] = 1 + int(scalars[NO_EFFORT])
     return 0
 
 
@@ -295,23 +302,22 @@ def sample_rows(
     moving = np.asarray(~np.isnan(qd).all(axis=1), dtype=np.int64)
     stamp = np.array(stamp, dtype=np.float64)  # a copy: kernels take no read-only arrays
     now = stamp if received is None else np.array(received, dtype=np.float64)
-    x, c = np.zeros((stamp.size, 4)), np.zeros((stamp.size, 4), dtype=np.int64)
+    x, c = np.zeros((4, stamp.size)), np.zeros((4, stamp.size), dtype=np.int64)
     arrays = (check.clock, check.clock_limits, check.rows, check.scalars, check.limits)
     _sample_rows(*arrays, check.stuck, stamp, now, moving, q, qd, tau, x, c)
     causes = {}
-    for k in np.flatnonzero(c[:, 1]).tolist():
-        code, j = divmod(int(c[k, 1]), model.n)
+    for k in np.flatnonzero(c[1]).tolist():
+        code, j = divmod(int(c[1, k]), model.n)
         joint = model.joint_names[j] if code not in (NO_VELOCITY, *range(stamps.POSITION)) else ""
         causes[k] = CAUSES[code].format(
-            value=x[k, 2], joint=joint, q=q[k, j], qd=qd[k, j], dt=x[k, 3]
+            value=x[2, k], joint=joint, q=q[k, j], qd=qd[k, j], dt=x[3, k]
         )
-    for k in np.flatnonzero(c[:, 3] >= 0).tolist():
-        j = int(c[k, 3])
+    for k in np.flatnonzero(c[3]).tolist():
+        j = int(c[3, k]) - 1
         missing_all = bool(np.isnan(tau[k]).all())
         joint = model.joint_names[j]
         causes[k] = (
             NO_EFFORT_TEXT if missing_all else f"effort of joint '{joint}' is {tau[k, j]:g}"
         )
         tau[k] = math.nan
-    t, dt = x[:, 0].copy(), x[:, 1].copy()
-    return Samples(t, dt, q, qd, tau, c[:, 0].copy(), c[:, 2].copy(), causes)
+    return Samples(x[0], x[1], q, qd, tau, c[0], c[2], causes)

@@ -30,6 +30,18 @@ class SensingSettings:
     clock_reset: float = setting(
         2.0, "a stamp that steps back by more is a clock reset", "s", low=0.01, high=3600.0
     )
+    lead_step: float = setting(
+        0.1, "reject stamps whose lead grows by more at once", "s", low=1e-3, high=3600.0
+    )
+    lead_samples: float = setting(
+        3.0, "accept a larger lead after this many such stamps", low=1.0, high=1e3
+    )
+    shift_time: float = setting(
+        0.1, "accept a publisher's clock that is behind after this long", "s", low=1e-3, high=60.0
+    )
+    shift_tolerance: float = setting(
+        0.02, "and that meanwhile keeps our pace within", "s", low=1e-6, high=60.0
+    )
     silence: float = setting(
         0.02, "no joint state, or no command, for this long: silent", "s", low=1e-3, high=60.0
     )
@@ -51,8 +63,18 @@ class SensingSettings:
     max_jump_receipt: float = setting(
         0.1, "the same where times are those of receipt", "rad or m", low=1e-6, high=10.0
     )
+    default_speed: float = setting(
+        10.0, "speed limit of joints that have none", "rad/s or m/s", low=1e-3, high=1e9
+    )
     jump_samples: float = setting(
         3.0, "accept a jump after this many samples at the new place", low=1.0, high=1e3
+    )
+    same_place: float = setting(
+        0.1,
+        "readings this close after a jump agree",
+        "rad or m",
+        low=1e-6,
+        high=10.0,
     )
     # Stuck readings
     stuck_time: float = setting(

@@ -24,10 +24,6 @@ POSITION, VELOCITY, JUMP, STUCK, NO_VELOCITY = range(6, 11)
 # What is odd about an accepted sample
 NO_REMARK, ZERO_STAMP, CLOCK_SHIFTED, CLOCK_RIGHT, DIFFERENCES = range(5)
 
-SHIFT_TIME = 0.1  # [s] for which old stamps keep the clock's pace before the shift is accepted
-SHIFT_TOLERANCE = 0.02  # [s], how exactly they keep it
-LEAP_STEP = 0.1  # [s] by which stamps may get ahead of the clock at once
-LEAP_SAMPLES = 3  # larger leaps in a row after which they are accepted
 PERIOD_BLEND = 0.3  # share of the last interval in the mean period
 ROUNDING = 1e-6  # [s], of the difference of two stamps
 
@@ -53,7 +49,18 @@ ROUNDING = 1e-6  # [s], of the difference of two stamps
     STATES,
 ) = (U(k) for k in range(15))
 # Limits, from the settings
-RECEIPT, MAX_AGE, MAX_LEAD, RESET_STEP, SILENCE, PERIODS, LIMITS = (U(k) for k in range(7))
+(
+    RECEIPT,
+    MAX_AGE,
+    MAX_LEAD,
+    RESET_STEP,
+    LEAD_STEP,
+    LEAD_SAMPLES,
+    SHIFT_TIME,
+    SHIFT_TOLERANCE,
+    SILENCE,
+    PERIODS,
+) = (U(k) for k in range(10))
 
 
 def new_state(period: float) -> Array:
@@ -73,6 +80,10 @@ def limits_of(settings: SensingSettings) -> Array:
             settings.max_age,
             settings.max_lead,
             settings.clock_reset,
+            settings.lead_step,
+            settings.lead_samples,
+            settings.shift_time,
+            settings.shift_tolerance,
             settings.silence,
             settings.silence_periods,
         ]
@@ -92,9 +103,9 @@ def _on_a_shifted_clock(state, limits, stamp, now):
     if stamp > now:
         return AHEAD
     drift = (now - state[OLD_CLOCK]) - (stamp - state[OLD_STAMP])
-    if not abs(drift) <= SHIFT_TOLERANCE:
+    if not abs(drift) <= limits[SHIFT_TOLERANCE]:
         state[OLD_STAMP], state[OLD_CLOCK] = stamp, now
-    if now - state[OLD_CLOCK] < SHIFT_TIME - ROUNDING:
+    if now - state[OLD_CLOCK] < limits[SHIFT_TIME] - ROUNDING:
         return BEHIND
     state[LAG], state[OLD_STAMP], state[RESET] = age, math.nan, 1.0
     state[REMARK] = CLOCK_SHIFTED
@@ -125,11 +136,12 @@ def sample_time(state, limits, stamp, now):
         state[VALUE] = state[LAST] - t
         return REPEATED if state[VALUE] == 0.0 else BACKWARD
     lead = t - now
-    if now > 0.0 and lead > max(state[LEAD], 0.0) + LEAP_STEP and state[LEAPS] < LEAP_SAMPLES:
+    leaps = now > 0.0 and lead > max(state[LEAD], 0.0) + limits[LEAD_STEP]
+    if leaps and state[LEAPS] < limits[LEAD_SAMPLES]:
         state[LEAPS] += 1.0
         state[VALUE] = lead
         return LEAP
-    if state[LEAPS] >= LEAP_SAMPLES:
+    if state[LEAPS] >= limits[LEAD_SAMPLES]:
         state[RESTARTS] = 1.0  # the true interval is unknown
     state[LEAD], state[LEAPS], state[TIME] = lead, 0.0, t
     return ACCEPTED

@@ -39,8 +39,6 @@ from .stuck import SECONDS, find_stuck
 Array = npt.NDArray[np.float64]
 
 TURN = 2.0 * math.pi
-DEFAULT_SPEED = 10.0  # [rad/s or m/s], of a joint without a speed limit
-SAME_PLACE = 0.1  # [rad or m]: readings that close after a jump are at the same place
 
 # Rows, n numbers each: last valid position, speed limit, whether the joint turns without end, its
 # position limits, where it seems to have jumped to; then work space for the stuck check
@@ -55,9 +53,9 @@ JUMPS, WITHIN, JUDGED, DT, RESTART, NO_EFFORT, SCALARS = (U(k) for k in range(7)
     MAX_EFFORT,
     MAX_JUMP,
     JUMP_SAMPLES,
+    SAME_PLACE,
     STUCK_TIME,
     STUCK_SAMPLES,
-    LIMITS,
 ) = (U(k) for k in range(8))
 
 
@@ -82,22 +80,22 @@ def _farthest_jump(rows, q, within, max_jump):
 
 
 @inline
-def _stays_there(rows, scalars, q, samples):
+def _stays_there(rows, scalars, q, samples, same_place):
     """Return whether a jump led to the same place several times in a row, and to a possible one:
     within the joint limits, and not a whole turn away, as a turn counter may be wrong.
     """
     for k in range(q.size):
         step = q[k] - rows[POSITIONS, k]
-        if abs(step) <= SAME_PLACE:
+        if abs(step) <= same_place:
             continue
-        outside = q[k] < rows[LOWER, k] - SAME_PLACE or q[k] > rows[UPPER, k] + SAME_PLACE
+        outside = q[k] < rows[LOWER, k] - same_place or q[k] > rows[UPPER, k] + same_place
         rest = abs(step - TURN * round(step / TURN))
-        if outside or (rows[ENDLESS, k] == 0.0 and rest < SAME_PLACE):
+        if outside or (rows[ENDLESS, k] == 0.0 and rest < same_place):
             scalars[JUMPS] = 0.0
             return False
     same = scalars[JUMPS] > 0.0
     for k in range(q.size):
-        same = same and abs(q[k] - rows[PLACE, k]) < SAME_PLACE
+        same = same and abs(q[k] - rows[PLACE, k]) < same_place
         rows[PLACE, k] = q[k]
     scalars[JUMPS] = scalars[JUMPS] + 1.0 if same else 1.0
     return scalars[JUMPS] >= samples
@@ -130,7 +128,7 @@ def judge_values(clock, clock_limits, rows, scalars, limits, stuck, q, qd, tau):
     )
     if jumped >= 0:
         scalars[WITHIN] = within  # doubt does not grant a joint more time
-        if not _stays_there(rows, scalars, q, limits[JUMP_SAMPLES]):
+        if not _stays_there(rows, scalars, q, limits[JUMP_SAMPLES], limits[SAME_PLACE]):
             clock[VALUE] = q[jumped] - rows[POSITIONS, jumped]
             scalars[DT] = within
             return JUMP * n + U(jumped)
@@ -176,7 +174,8 @@ class Validator:
         n = model.n
         self.clock, self.clock_limits = stamps.new_state(period), stamps.limits_of(settings)
         self.rows = np.zeros((int(ROWS), n))
-        self.rows[int(SPEED)] = np.where(np.isfinite(model.qd_max), model.qd_max, DEFAULT_SPEED)
+        known = np.isfinite(model.qd_max)
+        self.rows[int(SPEED)] = np.where(known, model.qd_max, settings.default_speed)
         self.rows[int(ENDLESS)] = model.continuous
         self.rows[int(LOWER)], self.rows[int(UPPER)] = model.q_min, model.q_max
         self.rows[int(TRAVEL)] = settings.stuck_travel
@@ -190,6 +189,7 @@ class Validator:
                 settings.max_effort,
                 settings.max_jump if exact else settings.max_jump_receipt,
                 settings.jump_samples,
+                settings.same_place,
                 settings.stuck_time,
                 settings.stuck_samples,
             ]
