@@ -1,8 +1,7 @@
 """Files of code for one robot and one quantity: portable C99, or Python for Numba.
 
-Both are straight-line code: one function `(inputs, outputs)` that fills its output arrays. With
-symbolic parameters there is a second one, `(parameters, constants)`, to be called once for each
-set of parameters.
+Straight-line code: one function `(inputs, outputs)`; with symbolic parameters also one
+`(parameters, constants)`, to be called once for each set of parameters.
 """
 
 import hashlib

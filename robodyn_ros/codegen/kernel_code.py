@@ -1,9 +1,7 @@
 """Text of the customized kernels: Python files with the signature of the generic kernels.
 
-There are two for each quantity. One takes a single state and computes its sines and cosines
-together, in the work space it is bound to. The other takes a batch, sixteen states at a time: the
-compiler vectorizes the loop over them, with all sines and cosines in a flat buffer. The loop reads
-and writes different arrays; otherwise the compiler would not vectorize it.
+One kernel takes a single state, the other a batch, sixteen states at a time in a loop that the
+compiler vectorizes, as it reads and writes different arrays. Sines and cosines come first.
 """
 
 import re

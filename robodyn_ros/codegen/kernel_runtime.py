@@ -1,12 +1,8 @@
 """Run-time part of the customized kernels: generated files import it.
 
-`straight_line` turns a program into machine code. Read as Python, straight-line code of some
-hundred operations takes the compiler seconds, nearly all of them to infer that every value is a
-float. Here the operations go directly to its back end.
-
-`set_sines` computes sines and cosines in vectors, with an error below one unit in the last place.
-As in `dynamics/joints.py`, but the rounding error of the reduction to a quarter turn is kept and
-added at the end. Angles beyond LARGE_ANGLE go to the library.
+`straight_line` gives a program directly to the compiler's back end: as Python, some hundred
+operations take it seconds, to infer that every value is a float. `set_sines` is that of
+`dynamics/joints.py` with the rounding error of the reduction added: error below 1 ulp.
 """
 
 import math

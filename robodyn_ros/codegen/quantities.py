@@ -9,8 +9,7 @@ from .expression import Expression
 from .program import Operations, operations
 from .robot import Robot
 from .sharing import shared
-from .sweeps.mass_matrix import articulated, mass_matrix, through_mass_matrix
-from .sweeps.momentum import momentum_terms
+from .sweeps.mass_matrix import articulated, mass_matrix, momentum_terms, through_mass_matrix
 from .sweeps.newton_euler import (
     force_rate,
     friction_torque,

@@ -1,9 +1,7 @@
 """Base parameters: the combinations of the bodies' parameters that the torque depends on.
 
-Some parameters have no effect on the torque, others only in combination. On enough random states,
-a column of the regressor that is a combination of columns before it is dependent; its parameter is
-grouped with theirs. Columns run from the base outwards, so that a body's parameters are grouped
-with those of bodies nearer the base, as in [Gautier1990].
+On random states, a column of the regressor that depends on columns before it is grouped with them.
+Columns run from the base outwards: bodies are grouped with those nearer the base, [Gautier1990].
 """
 
 from dataclasses import dataclass

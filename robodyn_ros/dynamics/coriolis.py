@@ -20,9 +20,9 @@ from ..errors import ArgumentError
 from ..model import packed_model as at
 from ..model.packed_model import U
 from ..model.robot import RobotModel
-from .compile import U1, index, inline, kernel, samples
+from .compile import U1, index, inline, kernel
 from .dispatch import Array, ArrayLike, bind_to, evaluate
-from .joints import axis_of, move_joint, o_, place_base, place_body, row_of, set_positions
+from .joints import axis_of, move_joint, o_, place_base, place_body, row_of, set_positions, sizes
 from .mass_matrix import J_, along_joint, h_, shift_inertia, unit_momentum
 from .ne_star import coriolis_matrix_by_columns
 from .vector import *
@@ -68,8 +68,7 @@ def _gyroscopic(w, S, factorization):
 
 @inline
 def _sweep(block, q, qd, factorization, M, C, g):
-    bodies, n = index(block[at.BODIES]), index(block[at.COORDINATES])
-    T = samples(n, U(q.size))
+    bodies, n, T = sizes(block, q)
     if T == 0 or qd.size != q.size or g.size != q.size:
         return 1
     if M.size != q.size * n or C.size != M.size:

@@ -1,9 +1,8 @@
 """Calls of the kernels by the public functions: one state fast, lists and batches with checks.
 
-A kernel takes the packed model with its work space, then flat arrays of one or many states, then
-its outputs. It returns 0, or 1 if the arrays do not fit or hold a number that is not finite. A
-public function first calls the kernel bound to its model, which returns None for anything but one
-valid state. Only then are the arguments checked in detail, so a valid call is hardly slowed down.
+A kernel takes the packed model with its work space, flat arrays of one or many states, and its
+outputs. It returns 0, or 1 if the arrays do not fit or hold a number that is not finite. A public
+function first calls the kernel bound to its model; arguments are checked if that rejects them.
 """
 
 import types

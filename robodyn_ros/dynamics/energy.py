@@ -3,19 +3,17 @@
 import numpy as np
 
 from ..model import packed_model as at
-from ..model.packed_model import U
 from ..model.robot import RobotModel
-from .compile import U1, index, kernel, samples
+from .compile import U1, kernel
 from .dispatch import Array, ArrayLike, bind_to, checked, evaluate, finite
-from .joints import R_, o_, place_base, place_bodies
+from .joints import R_, o_, place_base, place_bodies, sizes
 from .momentum import momentum_terms
 from .vector import add, dot, load3, load9, matvec, scale
 
 
 @kernel("int64(vector, vector, vector)")
 def _potential_energy(block, q, energy):
-    bodies, n = index(block[at.BODIES]), index(block[at.COORDINATES])
-    T = samples(n, U(q.size))
+    bodies, n, T = sizes(block, q)
     if T == 0 or energy.size != T:
         return 1
     bad = 0.0

@@ -12,10 +12,10 @@ joint origins instead of the centres of mass, which makes (7), (9) needless:
 from ..model import packed_model as at
 from ..model.packed_model import U
 from ..model.robot import RobotModel
-from .compile import U1, index, inline, kernel, samples
+from .compile import U1, index, inline, kernel
 from .dispatch import Array, ArrayLike, bind_to, evaluate, workspace
 from .friction import friction_rate, friction_torque
-from .joints import joint_frame, row_of, set_positions
+from .joints import joint_frame, row_of, set_positions, sizes
 from .vector import *
 
 # Work space of a body's row
@@ -37,8 +37,7 @@ def _jerk_matrix(wdd, wd, w, rates):
 
 @kernel("int64(vector, vector, vector, vector, vector, vector, vector)")
 def _force_rate(block, q, qd, qdd, qddd, tau, tau_dot):
-    bodies, n = index(block[at.BODIES]), index(block[at.COORDINATES])
-    T = samples(n, U(q.size))
+    bodies, n, T = sizes(block, q)
     if T == 0 or qd.size != q.size or qdd.size != q.size or qddd.size != q.size:
         return 1
     if tau.size != q.size or tau_dot.size != q.size:

@@ -16,7 +16,7 @@ from ..model.robot import RobotModel
 from .compile import U1, index, inline, kernel, samples
 from .dispatch import Array, ArrayLike, bind_to, evaluate, states_of
 from .friction import friction_torque
-from .joints import R_, WORLD_END, o_, place_base, place_body, row_of, set_positions
+from .joints import R_, WORLD_END, o_, place_base, place_body, row_of, set_positions, sizes
 from .kinematics import external_torque
 from .mass_matrix import _mass_matrix
 from .newton_euler import _newton_euler
@@ -75,8 +75,7 @@ def _add_to_parent(block, p, A, B, D, r):
 
 @kernel("int64(vector, vector, vector, vector, vector)")
 def _articulated_bodies(block, q, qd, tau, qdd):
-    bodies, n = index(block[at.BODIES]), index(block[at.COORDINATES])
-    T = samples(n, U(q.size))
+    bodies, n, T = sizes(block, q)
     if T == 0 or qd.size != q.size or tau.size != q.size or qdd.size != q.size:
         return 1
     rotors = index(block[at.ROTORS])

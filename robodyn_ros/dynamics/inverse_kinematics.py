@@ -1,13 +1,11 @@
-"""Inverse kinematics: the joint positions that bring a link to a pose.
+"""Inverse kinematics: damped least squares after Levenberg and Marquardt.
 
-Damped least squares after Levenberg and Marquardt. With the error e of position [m] and rotation
-vector [rad], equally weighted, each step is
+With the error e of position [m] and rotation vector [rad], each step is
 
     dq = J^T (J J^T + mu 1)^-1 e
 
-The damping mu falls while steps reduce the error as the linear model predicts, and rises when they
-do not. A joint that would leave its limit is taken out of J. Steps are of minimum norm, so a
-redundant arm stays near its start.
+mu falls while steps reduce the error as predicted, and rises when they do not. A joint that would
+leave its limit is taken out of J. Steps are of minimum norm: a redundant arm stays near its start.
 """
 
 from collections.abc import Iterator

@@ -1,11 +1,8 @@
 """Joint positions and body frames, the first step of every sweep.
 
-Sines and cosines are computed by polynomials for all joints in one loop without branches, which
-the compiler turns into vector instructions. The result is within 1.6 units in the last place up to
-1000 rad and within 2.5 up to 1e5; larger angles, whose reduction to a quarter turn would lose
-digits, use the library.
-
-Frames come in two forms: `joint_frame` in the parent's axes, `place_body` in the base's axes.
+Sines and cosines are polynomials, for all joints in one loop that the compiler vectorizes, within
+1.6 units in the last place up to 1000 rad and 2.5 up to 1e5; larger angles use the library.
+`joint_frame` is in the parent's axes, `place_body` in the base's axes.
 """
 
 import math
@@ -14,7 +11,7 @@ import numpy as np
 
 from ..model import packed_model as at
 from ..model.packed_model import U
-from .compile import U1, index, inline
+from .compile import U1, index, inline, samples
 from .vector import *
 
 # pi/2 in three parts; the first two have so few digits that their product with k is exact.
@@ -78,6 +75,13 @@ def set_positions(block, q, start):
         k = start + index(block[b + at.COORDINATE])
         block[x + i] = block[b + at.RATIO] * q[k] + block[b + at.OFFSET]
     return set_sines(block, x, index(block[at.PADDED]))
+
+
+@inline
+def sizes(block, q):
+    """Return the numbers of bodies, of coordinates, and of states in q (0 if they do not fit)."""
+    n = index(block[at.COORDINATES])
+    return index(block[at.BODIES]), n, samples(n, U(q.size))
 
 
 @inline

@@ -10,7 +10,7 @@ from ..model import packed_model as at
 from ..model.packed_model import U, aligned_copy, pack_frame
 from ..model.rigid_body import as_vector
 from ..model.robot import RobotModel
-from .compile import U1, U3, index, inline, kernel, samples
+from .compile import U1, U3, index, inline, kernel
 from .dispatch import Array, ArrayLike, bind_to, checked, evaluate, finite
 from .joints import *
 from .vector import ZERO, add, cross, load3, load9, matmul, matvec, scale, store3, sub
@@ -38,8 +38,7 @@ def point_on_link(block):
 
 @kernel("int64(vector, vector, vector)")
 def _pose(block, q, pose):
-    n = index(block[at.COORDINATES])
-    T = samples(n, U(q.size))
+    _, n, T = sizes(block, q)
     if T == 0 or pose.size != T * U(16):
         return 1
     place_base(block)
@@ -62,8 +61,7 @@ def _pose(block, q, pose):
 
 @kernel("int64(vector, vector, vector)")
 def _jacobian(block, q, J):
-    n = index(block[at.COORDINATES])
-    T = samples(n, U(q.size))
+    _, n, T = sizes(block, q)
     if T == 0 or J.size != T * U(6) * n:
         return 1
     place_base(block)
@@ -87,8 +85,7 @@ def _jacobian(block, q, J):
 @kernel("int64(vector, vector, vector, vector)")
 def _acceleration_bias(block, q, qd, out):
     """The acceleration of the link's point while qdd = 0."""
-    bodies, n = index(block[at.BODIES]), index(block[at.COORDINATES])
-    T = samples(n, U(q.size))
+    bodies, n, T = sizes(block, q)
     if T == 0 or qd.size != q.size or out.size != T * U(6):
         return 1
     place_base(block)

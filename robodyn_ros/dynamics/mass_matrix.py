@@ -1,17 +1,15 @@
-"""The mass matrix M(q) by composite bodies.
+"""The mass matrix M(q) by composite bodies, in the base's axes and about each joint's own origin.
 
-Everything is in the base's axes, so nothing is rotated from body to body, and about each joint's
-own origin, so that no digits are lost far from the base. A composite is all that a joint carries,
-as one rigid body. Its momentum at unit rate of its joint, projected on the joints below, is a
-column of M.
+A composite is all that a joint carries, as one rigid body. Its momentum at unit rate of its joint,
+projected on the joints below, is a column of M.
 """
 
 from ..model import packed_model as at
 from ..model.packed_model import U
 from ..model.robot import RobotModel
-from .compile import U1, index, inline, kernel, samples
+from .compile import U1, index, inline, kernel
 from .dispatch import Array, ArrayLike, bind_to, evaluate
-from .joints import WORLD_END, axis_of, o_, place_base, place_body, row_of, set_positions
+from .joints import WORLD_END, axis_of, o_, place_base, place_body, row_of, set_positions, sizes
 from .vector import *
 
 # Work space of a body's row: the composite's first moment and inertia about the joint's origin
@@ -44,8 +42,7 @@ def along_joint(block, b, z, f, torque):
 
 @kernel("int64(vector, vector, vector)")
 def _mass_matrix(block, q, M):
-    bodies, n = index(block[at.BODIES]), index(block[at.COORDINATES])
-    T = samples(n, U(q.size))
+    bodies, n, T = sizes(block, q)
     if T == 0 or M.size != q.size * n:
         return 1
     rotors = index(block[at.ROTORS])

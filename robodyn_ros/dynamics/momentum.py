@@ -1,8 +1,7 @@
-"""The terms p, C^T qd and g of the residual in one O(N) sweep.
+"""The terms p, C^T qd and g of the residual in one O(N) sweep; [DeLuca2009] takes N + 2 of NE*.
 
-[DeLuca2009] takes N + 2 sweeps of NE* to get them. But C^T qd is the same for every factorization
-with Mdot = C + C^T: it equals Mdot qd - c = dT/dq, the change of kinetic energy with posture. So
-it follows from the momenta of the bodies that each joint carries, without any column of C:
+C^T qd = dT/dq is the same for every factorization with Mdot = C + C^T. It follows from the momenta
+of the bodies that each joint carries, without any column of C:
 
                 revolute                        prismatic
     p           z . L                           z . P
@@ -11,11 +10,10 @@ it follows from the momenta of the bodies that each joint carries, without any c
 
 with P, L the linear and angular momentum (about the joint's origin) of the body and all beyond
 it, m and mc their mass and its first moment, w and v the angular velocity and the velocity of the
-joint's origin. Everything is in the body's own frame, where z = (0, 0, 1).
+joint's origin, all in the body's own frame, where z = (0, 0, 1).
 
-The kernel for batches runs sixteen states abreast: each number of the sweep becomes a lane of
-sixteen numbers, adjacent in memory, and the compiler turns the loop over a lane into vector
-instructions. Such a loop must read and write different arrays, or it is not vectorized.
+The kernel for batches runs sixteen states abreast, in lanes that the compiler vectorizes. Such a
+loop must read and write different arrays.
 """
 
 import numpy as np
@@ -23,9 +21,9 @@ import numpy as np
 from ..model import packed_model as at
 from ..model.packed_model import U
 from ..model.robot import RobotModel
-from .compile import U1, U2, U3, U6, index, inline, kernel, samples
+from .compile import U1, U2, U3, U6, index, inline, kernel
 from .dispatch import Array, ArrayLike, bind_to, checked, evaluate, finite, states_of
-from .joints import joint_frame, joint_place, set_positions, set_sines
+from .joints import joint_frame, joint_place, set_positions, set_sines, sizes
 from .ne_star import ne_star
 from .vector import *
 
@@ -65,8 +63,7 @@ def _in_parent(R, r, m, P, L, mc):
 
 @kernel("int64(vector, vector, vector, vector, vector, vector)")
 def _momentum_terms(block, q, qd, p, ctqd, g):
-    bodies, n = index(block[at.BODIES]), index(block[at.COORDINATES])
-    T = samples(n, U(q.size))
+    bodies, n, T = sizes(block, q)
     if T == 0 or qd.size != q.size:
         return 1
     if p.size != q.size or ctqd.size != q.size or g.size != q.size:
@@ -228,8 +225,7 @@ def _backward(block, row, work, b, state, out, n, check, up, revolute):
 
 @kernel("int64(vector, vector, vector, vector, vector, vector)")
 def _momentum_terms_batch(block, q, qd, p, ctqd, g):
-    bodies, n = index(block[at.BODIES]), index(block[at.COORDINATES])
-    T = samples(n, U(q.size))
+    bodies, n, T = sizes(block, q)
     if T < LANE or qd.size != q.size:
         return 1
     if p.size != q.size or ctqd.size != q.size or g.size != q.size:

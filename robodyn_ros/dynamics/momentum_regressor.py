@@ -12,7 +12,7 @@ from ..errors import ArgumentError
 from ..model import packed_model as at
 from ..model.packed_model import U
 from ..model.robot import RobotModel
-from .compile import index, kernel, samples
+from .compile import index, kernel
 from .dispatch import Array, ArrayLike, bind_to, checked, evaluate
 from .joints import *
 from .regressor import *
@@ -24,8 +24,7 @@ w_, v_, sigma_, nu_ = (WORLD_END + U(k) for k in (0, 3, 6, 9))
 
 @kernel("int64(vector, vector, vector, vector, vector, vector)")
 def _momentum(block, q, qd, Yp, Yc, Yg):
-    bodies, n = index(block[at.BODIES]), index(block[at.COORDINATES])
-    T = samples(n, U(q.size))
+    bodies, n, T = sizes(block, q)
     width = TEN * bodies
     if T == 0 or qd.size != q.size or Yp.size != q.size * width:
         return 1

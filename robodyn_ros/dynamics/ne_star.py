@@ -23,9 +23,9 @@ from ..errors import ArgumentError
 from ..model import packed_model as at
 from ..model.packed_model import U
 from ..model.robot import RobotModel
-from .compile import index, inline, kernel, samples
+from .compile import index, inline, kernel
 from .dispatch import Array, ArrayLike, bind_to, checked, evaluate, workspace
-from .joints import joint_frame, row_of, set_positions
+from .joints import joint_frame, row_of, set_positions, sizes
 from .newton_euler import *
 from .vector import *
 
@@ -38,8 +38,7 @@ wa_ = U_ + U(9)  # work space of a body's row, behind that of NE
 @inline
 def _sweep(block, q, qd, qd_a, qdd, tau, aar, lar_origin, lar_centre, tr):
     """One sweep; the last four arguments are the digits of the variant."""
-    bodies, n = index(block[at.BODIES]), index(block[at.COORDINATES])
-    T = samples(n, U(q.size))
+    bodies, n, T = sizes(block, q)
     if T == 0 or qd.size != q.size or qd_a.size != q.size or qdd.size != q.size:
         return 1
     if tau.size != q.size:

@@ -13,10 +13,10 @@ from ..errors import ArgumentError
 from ..model import packed_model as at
 from ..model.packed_model import U
 from ..model.robot import RobotModel
-from .compile import U1, index, inline, kernel, samples
+from .compile import U1, index, inline, kernel
 from .dispatch import Array, ArrayLike, bind_to, checked, evaluate, per_joint, workspace
 from .friction import friction_torque
-from .joints import joint_frame, row_of, set_positions
+from .joints import joint_frame, row_of, set_positions, sizes
 from .kinematics import external_torque
 from .vector import *
 
@@ -57,8 +57,7 @@ def add_torques(block, bodies, s, tau):
 
 @kernel("int64(vector, vector, vector, vector, vector)")
 def _newton_euler(block, q, qd, qdd, tau):
-    bodies, n = index(block[at.BODIES]), index(block[at.COORDINATES])
-    T = samples(n, U(q.size))
+    bodies, n, T = sizes(block, q)
     if T == 0 or qd.size != q.size or qdd.size != q.size or tau.size != q.size:
         return 1
     rotors = index(block[at.ROTORS])
@@ -106,8 +105,7 @@ def _newton_euler(block, q, qd, qdd, tau):
 @kernel("int64(vector, vector, vector)")
 def _gravity(block, q, tau):
     """NE at rest: only the gravity field and the first moments of mass are passed on."""
-    bodies, n = index(block[at.BODIES]), index(block[at.COORDINATES])
-    T = samples(n, U(q.size))
+    bodies, n, T = sizes(block, q)
     if T == 0 or tau.size != q.size:
         return 1
     base = at.HEADER

@@ -2,21 +2,18 @@
 
     tau = Y(q, qd, qdd) pi,   pi = model.inertial_parameters(): ten numbers per body
 
-A body that moves with angular velocity w and acceleration wd, its origin accelerating with a,
-needs the force m a + A mc and the torque J wd + w x J w + mc x a, A = [wd x] + [w x][w x]: both
-are linear in m, mc and J, [Khalil2019] (7.38)-(7.39), [LuMeng1993] (66)-(75). A joint below it
-carries the part of both along its own motion: z and v, the rates at which it turns the body and
-moves the body's origin. So a row of the body's ten columns is
+A body needs the force m a + A mc and the torque J wd + w x J w + mc x a, A = [wd x] + [w x][w x]:
+both are linear in m, mc and J, [Khalil2019] (7.38)-(7.39), [LuMeng1993] (66)-(75). A joint below
+carries the part of both along z and v, the rates at which it turns and moves the body. So a row is
 
     m: v . a      mc: A^T v + a x z      J: z . J wd + (z x w) . J w
 
-Momenta are the same with w for wd, the velocity for a, and no products of velocities. Velocities
-and places are computed in the base's axes; z, v and the motion are then rotated into the body's
-own axes as the model gives them. Rotors and friction have columns of their own.
+Momenta are the same with w for wd, the velocity for a, and no products of velocities. They are
+computed in the base axes, then rotated into the body's own axes as the model gives them.
 
-With two velocities, as in adaptive control, each product of velocities is shared evenly between
-them, which is the mean of the two valid variants of NE*: the Christoffel matrix. NE* itself is not
-linear in ten parameters, because the torque of its variant 0001 has m |c|^2 (w x wa) beyond them.
+With two velocities, as in adaptive control, each product is shared between them: the mean of
+the valid variants of NE*, the Christoffel matrix. NE* itself is not linear in ten parameters: the
+torque of its variant 0001 has m |c|^2 (w x wa) beyond them.
 """
 
 import numpy as np
@@ -25,7 +22,7 @@ from ..errors import ArgumentError
 from ..model import packed_model as at
 from ..model.packed_model import U, aligned_copy, frame_with_axis_z
 from ..model.robot import RobotModel
-from .compile import U1, index, inline, kernel, samples
+from .compile import U1, index, inline, kernel
 from .dispatch import Array, ArrayLike, bind_to, checked, evaluate, workspace
 from .joints import *
 from .vector import *
@@ -110,8 +107,7 @@ def add_row(Y, y, v, z, a, A, N):
 
 @inline
 def _sweep(block, q, qd, qd_a, qdd, Y):
-    bodies, n = index(block[at.BODIES]), index(block[at.COORDINATES])
-    T = samples(n, U(q.size))
+    bodies, n, T = sizes(block, q)
     width = TEN * bodies
     if T == 0 or qd.size != q.size or qd_a.size != q.size or qdd.size != q.size:
         return 1

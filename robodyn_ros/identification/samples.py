@@ -1,21 +1,22 @@
 """Samples: a log evenly sampled and filtered, as the regression takes it."""
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
+from scipy.signal import butter, sosfiltfilt
 
 from ..dynamics import momentum_regressor as forms
 from ..dynamics.regressor import regressor, rotor_columns
 from ..errors import ArgumentError, one_of
 from ..model.robot import RobotModel
 from ..sensing.log import Array, Log, derivative
-from .differences import low_pass
 
 PER_PERIOD = 10  # samples kept per period of the cutoff: enough to draw it, and no more
 EDGE = 1.0  # periods of the cutoff left out at both ends, where a filter guesses
 USUAL_CUTOFF = 20.0  # [Hz]: arms move slower, and friction that turns round is not smeared much
 METHODS = ("differences", "momentum")
+ORDER = 4  # of the Butterworth filter; filtering forward and backward doubles it
 MOVED = 0.02  # [rad or m]: a joint that does
 MISSED = 0.5  # share of its way that its velocities may miss
 
@@ -124,3 +125,13 @@ def _filtered(t: Array, x: Array, cutoff: float, rate: float, method: str) -> Ar
     if method == "differences":
         return low_pass(x, cutoff, rate)
     return forms.low_pass(t, x, cutoff)
+
+
+def low_pass(x: Array, cutoff: float, rate: float) -> Array:
+    """Return x (T, ...) low-passed at cutoff [Hz] without delay; rate: samples per second."""
+    return np.asarray(sosfiltfilt(_sections(cutoff, rate), x, axis=0))
+
+
+@lru_cache(maxsize=8)
+def _sections(cutoff: float, rate: float) -> Array:
+    return np.asarray(butter(ORDER, cutoff, fs=rate, output="sos"))

@@ -1,18 +1,11 @@
 """The robot as one flat array of floats, as the compiled kernels read it.
 
-A kernel pays for every array in its signature, so parameters and work space share one array:
-
     header | row of the base | row of body 1 | … | row of body N | rotor inertia per coordinate
            | positions, sines and cosines of all joints
 
-A row holds the constant parameters of one moving body, then room for the kernels' intermediate
-results. Each body frame is rotated so that its joint axis is +z: a joint then turns or slides
-about a known axis and no kernel multiplies by an axis vector.
-
-`RobotModel.packed` is read-only. Who runs a kernel makes a copy of its own with `aligned_copy`.
-
-Offsets are unsigned: the compiler then omits its test for negative indices, which saves a third
-of a kernel's time.
+A row holds the constants of one moving body, then work space. Each body frame is rotated so that
+its joint axis is +z. `packed` is read-only: kernels run on an `aligned_copy`. Offsets are
+unsigned: without tests for negative indices a kernel saves a third of its time.
 """
 
 from __future__ import annotations

@@ -1,16 +1,12 @@
 """Compiled time step of an arm: external forces, friction, stops, then forward dynamics.
 
-Joints are rigid or elastic. In an elastic joint the motor is a body of its own, and the state is
-x = (q, theta) with the motor positions theta, [Khalil2019] (7.35); friction and stops then act on
-the motors. External forces come as flat tables, one row each:
+In an elastic joint the motor is a body of its own, with friction and stops, and the state is
+x = (q, theta), [Khalil2019] (7.35). Tables are flat, one row each:
 
     loads      row of the body, point (3) on it, force (3), torque (3) in the base axes
     probes     row of the body, point (3) on it, radius: a ball that can touch obstacles
     obstacles  plane: 0, a point (3) of it, unit normal (3); sphere: 1, centre (3), radius, 0, 0;
                then stiffness [N/m] and damping [N s/m^2] (multiplied by the depth)
-
-Drives have one row per joint:
-
     drives     viscous, Coulomb and static friction, decay of the latter; stop: lowest and highest
                position, stiffness, damping; motor: limit, gain, bias; spring between motor and
                joint: stiffness, damping; rotor inertia (these three for elastic joints)

@@ -1,9 +1,7 @@
-"""The mass matrix and forward dynamics on symbols.
+"""The mass matrix, the momentum terms and forward dynamics on symbols.
 
-The mass matrix is that of composite bodies, each in the frame of its first joint. Forward dynamics
-by articulated bodies, [Khalil2019] 7.6.2, take a number of operations that grows linearly with the
-joints. Those through M and its factors grow with their cube, but from a lower start: for six or
-seven joints they are cheaper.
+Forward dynamics by articulated bodies, [Khalil2019] 7.6.2, grow linearly with the joints, those
+through M and its factors with their cube; for six or seven joints the latter are cheaper.
 """
 
 import numpy as np
@@ -68,6 +66,46 @@ def _parallel_axis(m: Scalar, h: Vector, r: Vector) -> Vector:
         S[i, i] = r[j] * k[j] + r[o] * k[o]
         S[i, j] = S[j, i] = -(r[i] * across[j] + r[j] * h[i])
     return S
+
+
+def momentum_terms(robot: Robot) -> list[list[Expression]]:
+    """Return p, C^T qd and g of q and qd, as `dynamics/momentum.py` does."""
+    bodies, xd = robot.bodies, robot.rates("qd")
+    w: list[Vector] = []
+    v: list[Vector] = []
+    a: list[Vector] = []
+    P: list[Vector] = []
+    L: list[Vector] = []
+    for i, (body, turn) in enumerate(zip(bodies, turns(robot), strict=True)):
+        a.append(turn.from_parent(turn.parent_of(a, -robot.gravity)))
+        w.append(turn.from_parent(turn.parent_of(w)) + vector(0.0, 0.0, turn.total(xd)))
+        v_i = ZERO
+        if body.parent >= 0:
+            v_i = body.from_parent(v[body.parent] + cross(w[body.parent], body.place))
+        v.append(v_i + vector(0.0, 0.0, xd[i]) if body.prismatic else v_i)
+        P.append(body.m * v[i] + cross(w[i], body.mc))
+        L.append(body.J @ w[i] + cross(body.mc, v[i]))
+
+    m, mc = [body.m for body in bodies], [body.mc for body in bodies]
+    rates = robot.inputs("qd")
+    p: list[Scalar] = [rotor * rate for rotor, rate in zip(robot.rotors, rates, strict=True)]
+    ctqd: list[Scalar] = [0.0] * robot.n
+    g: list[Scalar] = [0.0] * robot.n
+    for i in reversed(range(len(bodies))):
+        body, k, ratio, below = bodies[i], bodies[i].coordinate, bodies[i].ratio, bodies[i].parent
+        turning = w[i][1] * L[i][0] - w[i][0] * L[i][1] + (v[i][1] * P[i][0] - v[i][0] * P[i][1])
+        sliding = w[i][1] * P[i][0] - w[i][0] * P[i][1]
+        weight = m[i] * a[i][2] if body.prismatic else mc[i][0] * a[i][1] - mc[i][1] * a[i][0]
+        p[k] = p[k] + ratio * (P if body.prismatic else L)[i][2]
+        ctqd[k] = ctqd[k] + ratio * (sliding if body.prismatic else turning)
+        g[k] = g[k] + ratio * weight
+        if below >= 0:
+            f = body.to_parent(P[i])
+            P[below] = P[below] + f
+            L[below] = L[below] + body.to_parent(L[i]) + cross(body.place, f)
+            mc[below] = mc[below] + body.to_parent(mc[i]) + m[i] * body.place
+            m[below] = m[below] + m[i]
+    return [p, ctqd, g]
 
 
 def through_mass_matrix(robot: Robot) -> list[list[Expression]]:

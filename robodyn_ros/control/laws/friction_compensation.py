@@ -1,9 +1,6 @@
 """Friction compensation for any law: predicted from the model, or observed.
 
-FrictionFeedForward adds the model's friction at the velocity of the reference.
-
-FrictionObserver needs no friction model, but torque sensors between drive and link, as the LWR
-has. The drive alone then obeys
+FrictionObserver needs torque sensors between drive and link. The drive alone then obeys
 
     B thetadd = tau - tau_J - tau_f
 
@@ -13,8 +10,7 @@ As for a `MomentumObserver`, with the momentum B thetad,
     mean = tau - tau_J - B (thetad_k - thetad_k-1) / dt
     tau_f += (1 - exp(-L dt)) (mean - tau_f)
 
-converges to the friction at the rate L. Contact acts behind the sensor and does not enter: the
-friction is compensated, collisions stay visible.
+converges to the friction at the rate L. Contact acts behind the sensor and stays visible.
 """
 
 import math

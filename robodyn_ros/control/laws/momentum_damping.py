@@ -2,14 +2,9 @@
 
     tau = g(q) + K_r r - k M(q) (qd - qd_r)
 
-The push that the residual r measures is amplified: the arm feels 1 + K_r times lighter. The
-momentum is reduced to that of a velocity qd_r. As Mdot - 2 C is skew-symmetric, the kinetic energy
-T of an arm that nothing pushes obeys, if r and qd_r are 0,
-
-    Tdot = -2 k T
-
-in any posture: with one k for all joints, the arm slows down on the path of its free motion. k is
-lowered where an actuator cannot give the torque, or cannot take it back in time: a torque
+The push that the residual r measures is amplified: the arm feels 1 + K_r times lighter. If r and
+qd_r are 0, the kinetic energy of an arm that nothing pushes obeys  Tdot = -2 k T  in any posture.
+k is lowered where an actuator cannot give the torque, or cannot take it back in time: a torque
 sqrt(2 R |p|) can be brought to 0 at the rate R just as the momentum p ends; a larger one would
 throw the arm back.
 """

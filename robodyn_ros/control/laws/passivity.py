@@ -3,15 +3,9 @@
     tau = M(q) qdd_r + C*(q, qd) qd_r + g(q) + Kp e + Kd ed
     e = q_d - q,   qd_r = qd_d + Lambda e,   qdd_r = qdd_d + Lambda ed
 
-With s = qd_r - qd = ed + Lambda e and an exact model the arm obeys  M sdot + C* s = -Kp e - Kd ed.
-The law does not cancel the dynamics of the arm; it is stable by
+With s = qd_r - qd, an exact model and diagonal gains, as Mdot - 2 C* is skew-symmetric,
 
-    V = 1/2 s^T M s + 1/2 e^T (Kp + Lambda Kd) e
-
-As Mdot - 2 C* is skew-symmetric, s^T (M sdot + 1/2 Mdot s) = -s^T (Kp e + Kd ed), and the gains
-being diagonal, the products of e with ed cancel:
-
-    Vdot = -ed^T Kd ed - e^T Lambda Kp e  <= 0
+    V = 1/2 s^T M s + 1/2 e^T (Kp + Lambda Kd) e,    Vdot = -ed^T Kd ed - e^T Lambda Kp e  <= 0
 
 With Kp = Lambda Kd, the default, the feedback is Kd s, as in [SlotineLi1987].
 """

@@ -1,14 +1,12 @@
 """Projection of inertial parameters to the nearest physically consistent body.
 
 A body is consistent if its pseudo-inertia P (see `model.rigid_body`) is positive semidefinite: a
-convex set. A projection to a convex set moves no farther from any point of it. So a projection in
-the metric of the adaptation gains never raises the Lyapunov function. With a body P0 = L L^T as
-the unit of all changes, the metric
+convex set. A projection to it in the metric of the adaptation gains never raises the Lyapunov
+function. With a body P0 = L L^T as the unit of all changes, as in [Lee2018], the metric
 
     |dtheta|^2 = |L^-1 dP L^-T|^2      (Frobenius)
 
-makes the projection simple: raise the eigenvalues. [Lee2018] uses this metric for adaptive
-control, with the estimate itself as P0.
+makes the projection simple: raise the eigenvalues.
 """
 
 import numpy as np

@@ -1,20 +1,14 @@
 """Task-space laws: tracking the pose of a point of a link, [Khalil2019] 9.4.3 and 9.3.3.
 
-TaskSpaceController, resolved acceleration:
+TaskSpaceController, resolved acceleration, with J^+ damped near singular postures:
 
     tau = A(q) qdd + H(q, qd),   qdd = J^+ (w - Jdot qd) + (1 - J^+ J) a      [9.33]
     w = A_d + Kd (V_d - V) + Kp e                                             [9.35]
 
-so that  edd + Kd ed + Kp e = 0  [9.36]. J^+ is J^T (J J^T)^-1, and a = -D qd + D^2/4 (posture - q)
-damps the null-space motion, which decays as exp(-D t) while the hand rests.
-
+so that  edd + Kd ed + Kp e = 0  [9.36]; a = -D qd + D^2/4 (posture - q) damps the null space.
 TaskSpacePid, whose only model is J:
 
     tau = J^T (Kp e + Kd (V_d - V) + Ki integral of e)                        [9.17]
-
-For the error e and the damping of J^+ near singular postures, where it would be unbounded, see
-`task_kernels`. The damping gives up the directions in which the hand cannot be moved;
-`near_singular` tells so.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""Reactions of an arm to contact, after [DeLuca2006]: stop, float, reflex, admittance.
-
-All leave the trajectory for the law of `laws.momentum_damping`,
+"""Reactions of an arm to contact, after [DeLuca2006], by the law of `laws.momentum_damping`:
 
     tau = g(q) + K_r r - k M(q) (qd - qd_r)
 
