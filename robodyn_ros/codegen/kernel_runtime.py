@@ -15,25 +15,8 @@ from numba import types as nb
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from ..dynamics import joints as j
 from ..dynamics.compile import inline
-from ..dynamics.joints import (
-    C1,
-    C2,
-    C3,
-    C4,
-    C5,
-    C6,
-    LARGE_ANGLE,
-    PI_2_HIGH,
-    PI_2_LOW,
-    PI_2_MIDDLE,
-    S1,
-    S2,
-    S3,
-    S4,
-    S5,
-    S6,
-)
 from .program import Assignment
 
 Slot = tuple[int, int]  # which array, and which number of it
@@ -171,15 +154,15 @@ FUNCTIONS = {"abs": _library("llvm.fabs"), "exp": _library("llvm.exp"), "sign": 
 def sine_cosine(x):
     """Return sine and cosine of x, for |x| <= LARGE_ANGLE."""
     k = np.floor(x * (2.0 / math.pi) + 0.5)
-    high = x - k * PI_2_HIGH  # exact
-    middle = high - k * PI_2_MIDDLE
-    lost = k * PI_2_LOW - ((high - middle) - k * PI_2_MIDDLE)
+    high = x - k * j.PI_2_HIGH  # exact
+    middle = high - k * j.PI_2_MIDDLE
+    lost = k * j.PI_2_LOW - ((high - middle) - k * j.PI_2_MIDDLE)
     y = middle - lost
     tail = (middle - y) - lost  # the reduced angle is y + tail
     z = y * y
-    rest = y * z * (S1 + z * (S2 + z * (S3 + z * (S4 + z * (S5 + z * S6)))))
+    rest = y * z * (j.S1 + z * (j.S2 + z * (j.S3 + z * (j.S4 + z * (j.S5 + z * j.S6)))))
     s = y + (rest + tail * (1.0 - 0.5 * z))
-    rest = z * z * (C1 + z * (C2 + z * (C3 + z * (C4 + z * (C5 + z * C6)))))
+    rest = z * z * (j.C1 + z * (j.C2 + z * (j.C3 + z * (j.C4 + z * (j.C5 + z * j.C6)))))
     most = 1.0 - 0.5 * z
     c = most + (((1.0 - most) - 0.5 * z) + (rest - y * tail))
     # Quarter turn k: sine and cosine are swapped for odd k, and change signs with k // 2
@@ -194,7 +177,7 @@ def set_sines(a, count):
     """Store sines and cosines of `count` angles behind them; return 0, NaN if not finite."""
     large, infinite = 0, 0
     for i in range(count):
-        large += not abs(a[i]) <= LARGE_ANGLE
+        large += not abs(a[i]) <= j.LARGE_ANGLE
         infinite += not abs(a[i]) < np.inf
         s, c = sine_cosine(a[i])
         a[count + i] = s

@@ -19,18 +19,10 @@ from ..errors import ArgumentError
 from ..model.rigid_body import RigidBody, as_inertia, bodies_of
 from ..model.robot import Payload, RobotModel
 from ..sensing.log import Array, Log
+from . import regression as lsq
 from .consistent import consistent_body
 from .friction import TERMS, FrictionShape
 from .identified import Identified
-from .regression import (
-    Design,
-    LogEquations,
-    gram,
-    log_equations,
-    scaled_inverse,
-    solve,
-    spread_over,
-)
 from .samples import prepare
 
 GAIN_TERMS = ("viscous", "coulomb", "offset")  # friction while gains are searched
@@ -61,7 +53,7 @@ def identify_payload(
     columns = slice(10 * frame.body, 10 * frame.body + 10)
     rows, errors, independence = [], [], 0.0
     for log in logs:
-        part = log_equations(model, prepare(model, log, cutoff), rotors=False)
+        part = lsq.log_equations(model, prepare(model, log, cutoff), rotors=False)
         losses = found.friction.weighted(part.friction(found.friction.shape, inertial, TERMS))
         error = part.tau - part.Y @ inertial - losses
         sigma = found.least_squares.sigma
@@ -72,7 +64,7 @@ def identify_payload(
     mass, com, inertia = (values[0] for values in bodies_of(consistent_body(A, b)).values())
     R = frame.rotation
     held = RigidBody(float(mass), com, inertia).seen_from(R.T, -R.T @ frame.place)
-    deviation = float(scaled_inverse(gram(A)).deviation[0] / np.sqrt(independence))
+    deviation = float(lsq.scaled_inverse(lsq.gram(A)).deviation[0] / np.sqrt(independence))
     return FoundPayload(Payload(link, held.mass, tuple(held.com), held.inertia), deviation)
 
 
@@ -107,7 +99,7 @@ def find_gains(
     columns = slice(10 * frame.body, 10 * frame.body + 10)
     without_rotors = model.replace(rotor_inertia=0.0) if model.rotor_inertia.any() else model
     parts = [
-        log_equations(without_rotors, prepare(model, log, cutoff), True)
+        lsq.log_equations(without_rotors, prepare(model, log, cutoff), True)
         for log in [*bare, *loaded]
     ]
     known = [
@@ -118,7 +110,7 @@ def find_gains(
 
 
 def _solve_gains(
-    model: RobotModel, parts: Sequence[LogEquations], known: Sequence[Array]
+    model: RobotModel, parts: Sequence[lsq.LogEquations], known: Sequence[Array]
 ) -> DriveGains:
     """Solve for gains, base parameters and friction; known: payload torque of each log."""
     n = model.n
@@ -130,10 +122,10 @@ def _solve_gains(
         rows = []
         for part, F, y in zip(parts, friction, known, strict=True):
             current = part.tau[:, j, None] * np.eye(n)[j]
-            motion = (-part.Y[:, j, base], -spread_over(F[:, j], j, n))
+            motion = (-part.Y[:, j, base], -lsq.spread_over(F[:, j], j, n))
             rows.append(np.column_stack([current, *motion, y[:, j]]))
-        G.append(gram(np.vstack(rows)))
+        G.append(lsq.gram(np.vstack(rows)))
     count = sum(len(part.tau) for part in parts)
     independent = count * parts[0].samples.independence
-    found = solve(Design(G, count, independent, 0, 0, ()), np.zeros(0, dtype=np.int64))
+    found = lsq.solve(lsq.Design(G, count, independent, 0, 0, ()), np.zeros(0, dtype=np.int64))
     return DriveGains(found.x[:n], found.deviation[:n])

@@ -9,21 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .. import html_page as html
 from ..errors import ArgumentError
-from ..html_page import (
-    FIGURE_OPTIONS,
-    LAYOUT,
-    Cell,
-    add_line,
-    data_script,
-    header,
-    note,
-    page,
-    plotly_script,
-    section,
-    subplots,
-    table,
-)
 from .parameter_table import Parameter, torque_units
 
 if TYPE_CHECKING:
@@ -54,12 +41,12 @@ SCRIPT = """
 def report(found: Identified) -> str:
     """Return the page as text."""
     title = f"Identification of {found.nominal.name}"
-    return page(
+    return html.page(
         title,
-        header(title, [], _facts(found)),
-        section(
+        html.header(title, [], _facts(found)),
+        html.section(
             "Torque error",
-            note(
+            html.note(
                 "Root mean square of measured minus predicted torque, as a share of the measured "
                 "torque. Both are filtered alike. Logs that are held out were only predicted."
             ),
@@ -67,20 +54,20 @@ def report(found: Identified) -> str:
             *(f'<p class="warning">{escape(doubt)}.</p>' for doubt in found.doubts),
             f"<details><summary>in N m or N</summary>{_absolute_errors(found)}</details>",
         ),
-        section("Measured and predicted torque", _torques(found)),
-        section("Not excited by the motion", _unexcited(found)),
-        section(
+        html.section("Measured and predicted torque", _torques(found)),
+        html.section("Not excited by the motion", _unexcited(found)),
+        html.section(
             "Parameters",
-            note(
+            html.note(
                 "Physically consistent values, each with its standard deviation; inertial "
                 "parameters about the joint frames. The last column is the share of a value that "
                 "comes from the data; the rest comes from the nominal model."
             ),
             _parameters(found),
         ),
-        section(
+        html.section(
             "Base parameters",
-            note(
+            html.note(
                 "The combinations that torques depend on, by weighted least squares alone. "
                 "Numbers count the links: mx1 is the first moment of "
                 f"{found.nominal.link_names[0]} along its x axis; Ia is a rotor inertia."
@@ -108,15 +95,15 @@ def _length(fits: Sequence[Fit]) -> str:
 
 def _relative_errors(found: Identified) -> str:
     """Return a row for each log, with a bar in each cell."""
-    rows: list[list[str | Cell]] = [
-        [*_log(fit), *(Cell(f"{100.0 * x:.2f} %", share=float(x)) for x in fit.relative)]
+    rows: list[list[str | html.Cell]] = [
+        [*_log(fit), *(html.Cell(f"{100.0 * x:.2f} %", share=float(x)) for x in fit.relative)]
         for fit in found.fits
     ]
-    return table(("log", "use", *found.nominal.joint_names), rows, text=2)
+    return html.table(("log", "use", *found.nominal.joint_names), rows, text=2)
 
 
 def _absolute_errors(found: Identified) -> str:
-    rows: list[list[str | Cell]] = []
+    rows: list[list[str | html.Cell]] = []
     for fit in found.fits:
         for what, values in (
             ("all samples, rms", fit.rms),
@@ -127,11 +114,11 @@ def _absolute_errors(found: Identified) -> str:
             rows.append([*_log(fit), what, *numbers])
     joints = zip(found.nominal.joint_names, torque_units(found.nominal), strict=True)
     names = [f"{joint} [{unit}]" for joint, unit in joints]
-    return table(("log", "use", "error", *names), rows, text=3)
+    return html.table(("log", "use", "error", *names), rows, text=3)
 
 
-def _log(fit: Fit) -> tuple[str, Cell]:
-    return fit.name, Cell("held out", "held-out") if fit.held_out else Cell("used")
+def _log(fit: Fit) -> tuple[str, html.Cell]:
+    return fit.name, html.Cell("held out", "held-out") if fit.held_out else html.Cell("used")
 
 
 def _torques(found: Identified) -> str:
@@ -139,30 +126,30 @@ def _torques(found: Identified) -> str:
     try:
         figures = ",".join(_torque_figure(found, fit).to_json() for fit in found.fits)
     except ArgumentError as missing:
-        return note(str(missing))
+        return html.note(str(missing))
     buttons = "".join(
         f"<button data-log>{escape(f'{name} ({use.text})')}</button>"
         for name, use in map(_log, found.fits)
     )
     return (
-        f'{plotly_script()}<div class="row">{buttons}</div><div id="torques"></div>'
-        f"{data_script('logs', f'[{figures}]')}"
-        f"<script>{SCRIPT % json.dumps(FIGURE_OPTIONS)}</script>"
+        f'{html.plotly_script()}<div class="row">{buttons}</div><div id="torques"></div>'
+        f"{html.data_script('logs', f'[{figures}]')}"
+        f"<script>{SCRIPT % json.dumps(html.FIGURE_OPTIONS)}</script>"
     )
 
 
 def _torque_figure(found: Identified, fit: Fit) -> Any:
     """Return a figure of measured, predicted and error torque, a panel for each joint."""
     model = found.nominal
-    figure = subplots(model.n)
+    figure = html.subplots(model.n)
     t = fit.t - fit.t[0]
     for j, (joint, unit) in enumerate(zip(model.joint_names, torque_units(model), strict=True)):
         for name, colour, width in TORQUE_LINES:
             y = getattr(fit, name)[:, j]
-            add_line(figure, t, y, name, colour, width, panel=j, fast=True)
+            html.add_line(figure, t, y, name, colour, width, panel=j, fast=True)
         figure.update_yaxes(title_text=f"{escape(joint)}<br>[{unit}]", row=j + 1, col=1)
     figure.update_xaxes(title_text="time [s]", row=model.n, col=1)
-    figure.update_layout(height=PANEL_HEIGHT * model.n + 90, **LAYOUT)
+    figure.update_layout(height=PANEL_HEIGHT * model.n + 90, **html.LAYOUT)
     return figure
 
 
@@ -185,11 +172,11 @@ def _parameters(found: Identified) -> str:
                 f"{p.nominal:.4g}",
                 f"{p.value:.4g}",
                 f"± {p.deviation:.2g}",
-                Cell(f"{100.0 * p.told:.0f} %", share=p.told),
+                html.Cell(f"{100.0 * p.told:.0f} %", share=p.told),
             )
             for p in rows
         ]
-        cards.append(f"<div><h3>{escape(owner)}</h3>{table(head, lines, text=2)}</div>")
+        cards.append(f"<div><h3>{escape(owner)}</h3>{html.table(head, lines, text=2)}</div>")
     return f'<div class="cards">{"".join(cards)}</div>'
 
 
@@ -202,4 +189,4 @@ def _base_parameters(found: Identified) -> str:
         )
         for combination, value, deviation in found.base_table
     ]
-    return table(("combination", "found", "deviation"), rows)
+    return html.table(("combination", "found", "deviation"), rows)

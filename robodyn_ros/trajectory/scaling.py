@@ -14,18 +14,9 @@ from ..dynamics.dispatch import per_joint
 from ..dynamics.force_rate import force_rate
 from ..errors import ArgumentError
 from ..model.robot import RobotModel
+from . import time_law as laws
 from .path import Path, path_of
 from .piecewise import PiecewisePolynomial, hermite
-from .time_law import (
-    TARGET_SHARE,
-    Limits,
-    PathDynamics,
-    check_points,
-    fastest_law,
-    limits_of,
-    steady_duration,
-    steady_law,
-)
 from .trajectory import Array, Trajectory
 
 REPORT_SAMPLES = 5000  # of a trajectory, when its limits are checked
@@ -76,7 +67,7 @@ def check_limits(
     height over dt.
     """
     _check_joints(model, trajectory)
-    return _bindings(model, trajectory, limits_of(model, tau_max, tau_rate_max, qd_max), dt)
+    return _bindings(model, trajectory, laws.limits_of(model, tau_max, tau_rate_max, qd_max), dt)
 
 
 def _check_joints(model: RobotModel, trajectory: Trajectory) -> None:
@@ -87,7 +78,7 @@ def _check_joints(model: RobotModel, trajectory: Trajectory) -> None:
 
 
 def _bindings(
-    model: RobotModel, trajectory: Trajectory, limits: Limits, dt: float | None = None
+    model: RobotModel, trajectory: Trajectory, limits: laws.Limits, dt: float | None = None
 ) -> tuple[Binding, ...]:
     t, motion = trajectory.sample(trajectory.duration / REPORT_SAMPLES if dt is None else dt)
     tau, tau_dot = force_rate(model, *motion)
@@ -140,7 +131,7 @@ class ScaledTrajectory(PiecewisePolynomial):
     """
 
     def __init__(
-        self, model: RobotModel, path: Path, law: PiecewisePolynomial, limits: Limits
+        self, model: RobotModel, path: Path, law: PiecewisePolynomial, limits: laws.Limits
     ) -> None:
         t = _breaks(path, law)
         u, ud, udd, _ = law.at(t)
@@ -186,7 +177,7 @@ def fastest(
     if not isinstance(intervals, int) or intervals < 4:
         raise ArgumentError(f"intervals must be a whole number from 4 on, got {intervals!r}")
     path, limits, duration = _steady_run(model, trajectory, tau_max, tau_rate_max, qd_max)
-    law = fastest_law(model, path, limits, duration, intervals)
+    law = laws.fastest_law(model, path, limits, duration, intervals)
     return ScaledTrajectory(model, path, law, limits)
 
 
@@ -204,7 +195,7 @@ def stretched(
     straight joint move becomes the quintic one.
     """
     path, limits, duration = _steady_run(model, trajectory, tau_max, tau_rate_max, qd_max)
-    return ScaledTrajectory(model, path, steady_law(duration), limits)
+    return ScaledTrajectory(model, path, laws.steady_law(duration), limits)
 
 
 def _steady_run(
@@ -213,20 +204,20 @@ def _steady_run(
     tau_max: npt.ArrayLike | None,
     tau_rate_max: npt.ArrayLike,
     qd_max: npt.ArrayLike | None,
-) -> tuple[Path, Limits, float]:
+) -> tuple[Path, laws.Limits, float]:
     """Return path, limits, and the duration [s] of the fastest run at constant speed."""
     _check_joints(model, trajectory)
     per_joint(model, "tau_rate_max", tau_rate_max)  # must be finite, or the torque would jump
-    limits = limits_of(model, tau_max, tau_rate_max, qd_max)
+    limits = laws.limits_of(model, tau_max, tau_rate_max, qd_max)
     path = path_of(trajectory)
-    dynamics = PathDynamics(model, path, check_points(path, STEADY_POINTS))
+    dynamics = laws.PathDynamics(model, path, laws.check_points(path, STEADY_POINTS))
     _check_weight(model, dynamics, limits)
-    return path, limits, steady_duration(dynamics, limits)
+    return path, limits, laws.steady_duration(dynamics, limits)
 
 
-def _check_weight(model: RobotModel, dynamics: PathDynamics, limits: Limits) -> None:
+def _check_weight(model: RobotModel, dynamics: laws.PathDynamics, limits: laws.Limits) -> None:
     shares = np.abs(dynamics.g) / limits.tau_max
-    if shares.max() < TARGET_SHARE:
+    if shares.max() < laws.TARGET_SHARE:
         return
     point, k = (int(i) for i in np.unravel_index(np.argmax(shares), shares.shape))
     lengths = np.linalg.norm(np.diff(dynamics.q, axis=0), axis=1)

@@ -15,17 +15,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from ..dynamics.inverse_kinematics import (
-    InverseKinematicsError,
-    JointLimitError,
-    OutOfReachError,
-    Tip,
-    approach,
-    failure,
-    inverse_kinematics,
-    one_state,
-    within,
-)
+from ..dynamics import inverse_kinematics as ik
 from ..dynamics.kinematics import ORIGIN
 from ..errors import positive
 from ..model.robot import RobotModel
@@ -65,9 +55,9 @@ def follow(
     name the time.
     """
     dt = positive("dt", dt, "s")
-    tip = Tip(model, link, point, orientation)
-    goal = None if rest is None else one_state(model, "rest", rest)
-    start = inverse_kinematics(
+    tip = ik.Tip(model, link, point, orientation)
+    goal = None if rest is None else ik.one_state(model, "rest", rest)
+    start = ik.inverse_kinematics(
         model,
         move.at(0.0).T,
         q0,
@@ -85,7 +75,7 @@ def follow(
             _check(tip, move, trajectory, times, singular)
             return trajectory
         dt *= min(0.5, 0.8 * (tolerance / error[worst]) ** (1.0 / 6.0))  # sixth order
-    raise OutOfReachError(
+    raise ik.OutOfReachError(
         f"at t = {times[worst]:.4g} s link '{tip.link}' deviates from the move by "
         f"{error[worst]:.1e} (m or rad), more than {tolerance:g}, even with the shortest step: "
         "the arm cannot follow without a jump; move elsewhere or start from another posture",
@@ -96,7 +86,7 @@ def follow(
 class _Follower:
     """Joint path along a move."""
 
-    def __init__(self, tip: Tip, move: TaskMove, rest: Array | None, singular: float) -> None:
+    def __init__(self, tip: ik.Tip, move: TaskMove, rest: Array | None, singular: float) -> None:
         self.tip, self.move, self.rest, self.singular = tip, move, rest, singular
 
     def trajectory(self, q: Array, dt: float) -> PiecewisePolynomial:
@@ -111,7 +101,7 @@ class _Follower:
                 try:
                     q = self._advance(q, r[k - 1, 0], r[k, 0]) if k else q
                     q1, q2 = self._derivatives(q, r[k, 0])
-                except InverseKinematicsError as error:
+                except ik.InverseKinematicsError as error:
                     raise type(error)(f"at t = {t[k]:.4g} s: {error}", error.q) from None
                 samples[k] = q, q1 * rd[k], q2 * rd[k] ** 2 + q1 * rdd[k]
             breaks.append(t[1:])
@@ -129,9 +119,9 @@ class _Follower:
         target = self.move.path.at(np.array([r_next]))[0][0]
         unlimited = np.full(q.size, np.inf)
         q = q + h / 6.0 * (k1 + 2.0 * k2 + 2.0 * k3 + k4)
-        q, e = approach(self.tip, target, q, -unlimited, unlimited, SAMPLE_TOLERANCE)
-        if not within(e, SAMPLE_TOLERANCE):
-            raise failure(self.tip, target, q, -unlimited, unlimited, SAMPLE_TOLERANCE)
+        q, e = ik.approach(self.tip, target, q, -unlimited, unlimited, SAMPLE_TOLERANCE)
+        if not ik.within(e, SAMPLE_TOLERANCE):
+            raise ik.failure(self.tip, target, q, -unlimited, unlimited, SAMPLE_TOLERANCE)
         return q
 
     def _slope(self, q: Array, X: Array) -> Array:
@@ -162,7 +152,7 @@ def _check_times(trajectory: PiecewisePolynomial) -> Array:
 
 
 def _check(
-    tip: Tip, move: TaskMove, trajectory: PiecewisePolynomial, times: Array, singular: float
+    tip: ik.Tip, move: TaskMove, trajectory: PiecewisePolynomial, times: Array, singular: float
 ) -> None:
     """Reject singularities between the samples, and joints beyond their range or velocity."""
     model, motion = tip.model, trajectory.at(times)
@@ -171,7 +161,7 @@ def _check(
     outside = np.maximum(model.q_min - motion.q, motion.q - model.q_max)
     if outside.max() > RANGE_TOLERANCE:
         i, k = np.unravel_index(int(np.argmax(outside > RANGE_TOLERANCE)), outside.shape)
-        raise JointLimitError(
+        raise ik.JointLimitError(
             f"at t = {times[i]:.4g} s joint '{model.joint_names[k]}' would be at "
             f"{motion.q[i, k]:.4g}, beyond its range {model.q_min[k]:.4g} to "
             f"{model.q_max[k]:.4g}; start from another posture or move elsewhere",
@@ -180,7 +170,7 @@ def _check(
     share = np.abs(motion.qd) / model.qd_max
     if share.max() > 1.0 + RANGE_TOLERANCE:
         i, k = np.unravel_index(int(np.argmax(share)), share.shape)
-        raise JointLimitError(
+        raise ik.JointLimitError(
             f"at t = {times[i]:.4g} s joint '{model.joint_names[k]}' would move at "
             f"{motion.qd[i, k]:.4g} 1/s, its limit is {model.qd_max[k]:.4g}; "
             f"give the move {share.max() * move.duration:.4g} s instead of {move.duration:.4g} s",

@@ -24,20 +24,7 @@ from ...model.packed_model import aligned_copy, pack_frame
 from ...model.rigid_body import as_numbers, as_vector
 from ...model.robot import RobotModel
 from ..controller import Array, Controller, gains_of, joint_array, part
-from .task_kernels import (
-    DAMPING,
-    INTEGRAL,
-    KD,
-    KI,
-    KP,
-    POSTURE,
-    ROTATION_TOLERANCE,
-    STIFFNESS,
-    E,
-    L,
-    resolved_acceleration,
-    task_pid,
-)
+from . import task_kernels as at
 
 ORIGIN = (0.0, 0.0, 0.0)
 DEXTERITY_MIN = 0.05  # half of that of a light-weight arm in a random posture
@@ -76,15 +63,15 @@ class _PoseController(Controller):
         self._rows = 6 if orientation else 3
         self._check_reach()
         self._packed = aligned_copy(model.packed, pack_frame(model, link), self.point)
-        self._six = np.zeros((int(L) + 6, 6))
-        for row, name, gains in ((KP, "kp", kp), (KD, "kd", kd), (KI, "ki", ki)):
+        self._six = np.zeros((int(at.L) + 6, 6))
+        for row, name, gains in ((at.KP, "kp", kp), (at.KD, "kd", kd), (at.KI, "ki", ki)):
             self._six[int(row)] = _task_gains(name, gains)
         self._J, self._pose_now = np.zeros(6 * model.n), np.zeros((4, 4))
 
     @property
     def error(self) -> Array:
         """Pose error (6,) of the last call, [m] then [rad]; a copy."""
-        return self._six[int(E)].copy()
+        return self._six[int(at.E)].copy()
 
     def _check_reach(self) -> None:
         model = self.model
@@ -130,10 +117,10 @@ class TaskSpaceController(_PoseController):
         self._dexterity = np.array([np.inf, positive("dexterity_min", dexterity_min)])
         damping = gains_of(model, "null_damping", null_damping)
         self._own = np.zeros((4, model.n))
-        self._own[int(DAMPING)] = damping
+        self._own[int(at.DAMPING)] = damping
         if posture is not None:
-            self._own[int(STIFFNESS)] = 0.25 * damping**2
-            self._own[int(POSTURE)] = joint_array(model, "posture", posture)
+            self._own[int(at.STIFFNESS)] = 0.25 * damping**2
+            self._own[int(at.POSTURE)] = joint_array(model, "posture", posture)
 
     @property
     def dexterity(self) -> float:
@@ -147,7 +134,7 @@ class TaskSpaceController(_PoseController):
 
     def _law(self, state: Any, reference: Any, dt: float) -> int:
         x, r, own, pose = state, reference, self._own, self._pose_now
-        return resolved_acceleration(
+        return at.resolved_acceleration(
             self._packed, self._six, own, self._J, pose, self._dexterity, self._rows,
             x.q, x.qd, r.T, r.V, r.A, self._wanted,
         )  # fmt: skip
@@ -180,24 +167,24 @@ class TaskSpacePid(_PoseController):
     @property
     def integral(self) -> Array:
         """Integral part (6,) of the force [N] and torque [N m]; a copy."""
-        return self._six[int(INTEGRAL)].copy()
+        return self._six[int(at.INTEGRAL)].copy()
 
     def reset(self, tau: npt.ArrayLike | None = None) -> None:
         """Reset integral and rate limit; the integral brings the first torque near `tau` (n,)."""
         super().reset(tau)
-        self._six[int(INTEGRAL)] = 0.0
+        self._six[int(at.INTEGRAL)] = 0.0
 
     def _taken_up(self, missing: Array) -> Array:
-        rows = np.flatnonzero(self._six[int(KI), : self._rows] > 0.0)
+        rows = np.flatnonzero(self._six[int(at.KI), : self._rows] > 0.0)
         J = self._J.reshape(6, -1)[rows]
         # In nearly singular directions the force would be unbounded
         force = np.linalg.pinv(J.T, rcond=DEXTERITY_MIN) @ missing
-        self._six[int(INTEGRAL), rows] += force
+        self._six[int(at.INTEGRAL), rows] += force
         return np.asarray(J.T @ force)
 
     def _law(self, state: Any, reference: Any, dt: float) -> int:
         x, r, pose = state, reference, self._pose_now
-        return task_pid(
+        return at.task_pid(
             self._packed, self._six, self._J, pose, self._rows, self.gravity,
             x.q, x.qd, r.T, r.V, self.excess, dt, self._wanted,
         )  # fmt: skip
@@ -219,7 +206,9 @@ def _pose_of(T: Any) -> Array:
     if pose.shape != (4, 4):
         raise ArgumentError(f"reference.T must be 4 x 4 numbers, got {T!r}")
     R = pose[:3, :3]
-    if not (np.allclose(R @ R.T, np.eye(3), atol=ROTATION_TOLERANCE) and np.linalg.det(R) > 0.0):
+    if not (
+        np.allclose(R @ R.T, np.eye(3), atol=at.ROTATION_TOLERANCE) and np.linalg.det(R) > 0.0
+    ):
         raise ArgumentError(f"reference.T must be a pose; its upper left is no rotation:\n{pose}")
     return pose
 
