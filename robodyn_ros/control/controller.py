@@ -39,13 +39,10 @@ class Compensation(Protocol):
 
 
 class Controller(ABC):
-    """Control law with its limits.
+    """Control law with its limits, by default the model's torque limits and any rate.
 
-    limits: by default the model's torque limits and any rate. period: default of `dt` [s].
-    compensation: added to the law's torque.
-
-    To switch laws while the arm moves, start the new one at the old torque, `new.reset(old.tau)`:
-    an integral takes up the difference; without one the rate limit prevents a step.
+    period: default of `dt` [s]. compensation: added to the law's torque. To switch laws in motion,
+    start the new one at the old torque, `new.reset(old.tau)`: an integral takes up the difference.
     """
 
     def __init__(

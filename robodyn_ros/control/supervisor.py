@@ -141,13 +141,10 @@ class Supervisor:
     def update(self, sample: Sample) -> Array:
         """Return the torque (n,) [N m or N] to command after a sample of any status.
 
-        Without a valid sample, an arm that moves goes to a safe hold after `timeout`; an arm at
-        rest after `rest_timeout`, or after `timeout` if samples are rejected. Until then the
-        torque approaches the one for the last valid sample, so that a few missing samples cost
-        nothing. From then on it approaches the weight of the arm in the last known posture, as an
-        arm cannot be braked blindly.
-
-        The sample's arrays are kept: they must not change afterwards.
+        The sample's arrays are kept. Without a valid sample, an arm that moves goes to a safe hold
+        after `timeout`; an arm at rest after `rest_timeout`, or after `timeout` if samples are
+        rejected. Until then the torque approaches the one for the last valid sample, from then on
+        the weight of the arm in the last known posture: an arm cannot be braked blindly.
         """
         if not sample.status.valid:
             invalid = sample.status is Status.INVALID

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError
+from ..errors import one_of
 from ..model import packed_model as at
 from ..model.packed_model import U
 from ..model.robot import RobotModel
@@ -229,8 +229,7 @@ def forward_dynamics(
     `friction_torque`. `external` is as in `inverse_dynamics`. `method` is 'articulated' (O(N),
     more accurate) or 'mass_matrix' (Cholesky), which is always used with mimic joints.
     """
-    if method not in ("articulated", "mass_matrix"):
-        raise ArgumentError(f"method must be 'articulated' or 'mass_matrix', got {method!r}")
+    one_of("method", method, ("articulated", "mass_matrix"))
     if friction:
         tau = states_of(model, "tau", tau) - friction_torque(model, qd, width=friction_width)
     if external:

@@ -19,7 +19,7 @@ The paper leaves out prismatic joints: there the Coriolis term 2 w x z qd splits
 
 import numpy as np
 
-from ..errors import ArgumentError
+from ..errors import one_of
 from ..model import packed_model as at
 from ..model.packed_model import U
 from ..model.robot import RobotModel
@@ -128,8 +128,7 @@ def ne_star(
             tau = call(q, qd, qd_a, qdd)
         if tau is not None:
             return tau
-    if variant not in VARIANTS:
-        raise ArgumentError(f"variant must be one of {', '.join(VARIANTS)}, got {variant!r}")
+    one_of("variant", variant, VARIANTS)
     states = {"q": q, "qd": qd, "qd_a": qd_a, "qdd": qdd}
     packed, constants = workspace(model, gravity), (int(variant, 2),)
     return evaluate(_ne_star, model, states, [(model.n,)], packed, constants, threads)[0]

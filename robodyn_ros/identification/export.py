@@ -105,10 +105,8 @@ def _parse(original: str | PathLike[str]) -> ET.Element:
     data = str(original).encode() if is_text else Path(original).read_bytes()
     builder = ET.TreeBuilder(insert_comments=True)
     parser = expat.ParserCreate("utf-8" if is_text else None)
-    parser.StartElementHandler = builder.start
-    parser.EndElementHandler = builder.end
-    parser.CharacterDataHandler = builder.data
-    parser.CommentHandler = builder.comment
+    parser.StartElementHandler, parser.EndElementHandler = builder.start, builder.end
+    parser.CharacterDataHandler, parser.CommentHandler = builder.data, builder.comment
     parser.Parse(data, True)
     return builder.close()
 

@@ -182,11 +182,7 @@ def _parameters(found: Identified) -> str:
 
 def _base_parameters(found: Identified) -> str:
     rows = [
-        (
-            combination,
-            f"{value:.5g}",
-            "not excited" if np.isinf(deviation) else f"± {deviation:.2g}",
-        )
-        for combination, value, deviation in found.base_table
+        (text, f"{value:.5g}", "not excited" if np.isinf(deviation) else f"± {deviation:.2g}")
+        for text, value, deviation in found.base_table
     ]
     return html.table(("combination", "found", "deviation"), rows)

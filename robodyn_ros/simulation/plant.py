@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..dynamics.kinematics import forward_kinematics
-from ..errors import ArgumentError
+from ..errors import ArgumentError, one_of
 from ..model.packed_model import pack_friction
 from ..model.robot import Payload, RobotModel
 from .disturbances import RAMP, Fault, Push, make_fault, make_push
@@ -103,9 +103,7 @@ class Plant(ABC):
     ) -> Push:
         """Push a point [m] of a link, in axes 'base' or 'link', from `start` [s]; return it."""
         begin = self.state.t if start is None else start
-        if axes not in ("base", "link"):
-            raise ArgumentError(f"axes must be base or link, got {axes!r}")
-        if axes == "link":
+        if one_of("axes", axes, ("base", "link")) == "link":
             R = forward_kinematics(self.model, self.state.q, link)[:3, :3]
             with np.errstate(invalid="ignore", over="ignore"):  # make_push rejects it
                 force, torque = R @ np.asarray(force), R @ np.asarray(torque)

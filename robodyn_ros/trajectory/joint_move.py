@@ -10,8 +10,7 @@ A profile is the interpolation function r of  q(t) = q0 + r(t / T) D,  [Khalil20
     trapezoid         constant acceleration, velocity, deceleration    (8.19): acceleration jumps
     smooth_trapezoid  the same with parabolas of acceleration (8.37) to (8.43)
 
-x = t / T runs from 0 to 1. The trapezoids depend on tau / T, the share of time in which they
-accelerate.
+x = t / T runs from 0 to 1. The trapezoids accelerate during the share tau / T of the time.
 """
 
 import math
@@ -23,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..dynamics.motion import Motion
-from ..errors import ArgumentError, positive
+from ..errors import ArgumentError, one_of, positive
 from ..model.robot import RobotModel
 from .piecewise import PiecewisePolynomial
 from .trajectory import Array, MotionLimits, check_range, names_of, postures
@@ -66,30 +65,23 @@ class Profile:
         return times
 
 
+UNIT = (0.0, 1.0)
 POLYNOMIALS = {
     profile.name: profile
     for profile in (
-        Profile("linear", (0.0, 1.0), ((0.0, 1.0),), 1.0, math.inf, math.inf),
-        Profile("cubic", (0.0, 1.0), ((0.0, 0.0, 3.0, -2.0),), 1.5, 6.0, math.inf),
-        Profile(
-            "quintic",
-            (0.0, 1.0),
-            ((0.0, 0.0, 0.0, 10.0, -15.0, 6.0),),
-            15.0 / 8.0,  # (8.12)
-            10.0 / math.sqrt(3.0),  # (8.13)
-            60.0,
-        ),
+        Profile("linear", UNIT, ((0, 1),), 1.0, math.inf, math.inf),
+        Profile("cubic", UNIT, ((0, 0, 3, -2),), 1.5, 6.0, math.inf),
+        # Peaks (8.12), (8.13)
+        Profile("quintic", UNIT, ((0, 0, 0, 10, -15, 6),), 15 / 8, 10 / math.sqrt(3.0), 60.0),
         Profile(
             "septic",
-            (0.0, 1.0),
-            ((0.0, 0.0, 0.0, 0.0, 35.0, -84.0, 70.0, -20.0),),
-            35.0 / 16.0,
-            84.0 * math.sqrt(5.0) / 25.0,
-            105.0 / 2.0,
+            UNIT,
+            ((0, 0, 0, 0, 35, -84, 70, -20),),
+            35 / 16,
+            84 * math.sqrt(5.0) / 25,
+            52.5,
         ),
-        Profile(
-            "bang_bang", (0.0, 0.5, 1.0), ((0.0, 0.0, 2.0), (0.5, 2.0, -2.0)), 2.0, 4.0, math.inf
-        ),
+        Profile("bang_bang", (0.0, 0.5, 1.0), ((0, 0, 2), (0.5, 2, -2)), 2.0, 4.0, math.inf),
     )
 }
 
@@ -152,8 +144,7 @@ def fastest_profile(name: str, distance: Array, limits: MotionLimits) -> Profile
     """Return the profile of that name; a trapezoid with the fastest ramps for these joints."""
     if name in POLYNOMIALS:
         return POLYNOMIALS[name]
-    if name not in TRAPEZOIDS:
-        raise ArgumentError(f"profile must be one of {', '.join(PROFILES)}, got {name!r}")
+    one_of("profile", name, PROFILES)
     share = ramp_share(name, distance, limits)
     return trapezoid(share) if name == "trapezoid" else smooth_trapezoid(share)
 
@@ -175,15 +166,10 @@ class JointMove(PiecewisePolynomial):
         self.tau = float(self.breaks[1]) if r.name in TRAPEZOIDS else None
 
     def towards(self, t: npt.ArrayLike, target: Motion) -> Motion:
-        """Return the motion onto a moving target, (8.3), with its derivatives.
-
-        target: motion at the time t [s] of a target that starts at q1. The arm leaves q0 and
-        is with the target from `duration` on.
-        """
-        q, qd, qdd, qddd = self.at(t)
-        return Motion(
-            target.q - (self.q1 - q), target.qd + qd, target.qdd + qdd, target.qddd + qddd
-        )
+        """Return the motion from q0 onto a target that starts at q1, (8.3), at t [s]."""
+        q, *derivatives = self.at(t)
+        rates = (x + y for x, y in zip(target[1:], derivatives, strict=True))
+        return Motion(target.q - (self.q1 - q), *rates)
 
 
 def joint_move(
@@ -212,10 +198,7 @@ def joint_move(
     limits = MotionLimits.of(len(names), qd_max, qdd_max, qddd_max, model)
     r = fastest_profile(profile, q1 - q0, limits)
     times = r.minimum_times(q1 - q0, limits)
-    missing = (
-        "the duration is not determined: start and end are the same, or neither qd_max nor "
-        "qdd_max is given; give a duration"
-    )
+    missing = "start and end are the same, or neither qd_max nor qdd_max is given"
     parts = [f"joint '{name}'" for name in names]
     return JointMove(q0, q1, r, choose_duration(times, duration, parts, missing))
 
@@ -230,7 +213,7 @@ def choose_duration(times: Array, wanted: Any, parts: Sequence[str], missing: st
     shortest = float(times[slowest])
     if wanted is None:
         if shortest == 0.0:
-            raise ArgumentError(missing)
+            raise ArgumentError(f"the duration is not determined: {missing}; give a duration")
         return shortest
     seconds = positive("duration", wanted, "s")
     if seconds < shortest * (1.0 - 1e-12):

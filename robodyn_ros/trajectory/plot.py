@@ -43,10 +43,8 @@ def plot_trajectory(
     if model is not None:
         q_min = model.q_min if q_min is None else q_min
         q_max = model.q_max if q_max is None else q_max
-    low, high = for_each_joint("q_min", q_min, n), for_each_joint("q_max", q_max, n)
-    bounds = [(low, high)] + [
-        (-bound, bound) for bound in (limits.qd_max, limits.qdd_max, limits.qddd_max)
-    ]
+    bounds = [(for_each_joint("q_min", q_min, n), for_each_joint("q_max", q_max, n))]
+    bounds += [(-bound, bound) for bound in (limits.qd_max, limits.qdd_max, limits.qddd_max)]
     t, motion = trajectory.sample(trajectory.duration / SAMPLES)
     figure = _figure()
     rows = figure.subplots(4, 1, sharex=True)

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.interpolate import make_interp_spline
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, one_of
 from ..model.robot import RobotModel
 from .piecewise import PiecewisePolynomial, hermite
 from .trajectory import (
@@ -50,19 +50,14 @@ def spline(
     limits default to the model's; points outside its joint limits are rejected, and motion that
     leaves them in between.
     """
-    if order not in ORDERS:
-        raise ArgumentError(f"order must be 'cubic' or 'quintic', got {order!r}")
+    one_of("order", order, ORDERS)
     names = names_of(np.shape(points)[-1] if np.ndim(points) else 0, model)
     q = postures("points", points, names, 2)
     if q.shape[0] < 2:
         raise ArgumentError(f"a spline needs two points at least, got {q.shape[0]}")
     limits = MotionLimits.of(len(names), qd_max, qdd_max, None, model)
-    given = {
-        "start_velocity": start_velocity,
-        "start_acceleration": start_acceleration,
-        "end_velocity": end_velocity,
-        "end_acceleration": end_acceleration,
-    }
+    given = {"start_velocity": start_velocity, "start_acceleration": start_acceleration}
+    given |= {"end_velocity": end_velocity, "end_acceleration": end_acceleration}
     ends = np.reshape([_for_all(*item, names) for item in given.items()], (2, 2, -1))
     ends = ends[:, : ORDERS[order] - 1]
     check_range("points", q, model, q[0])

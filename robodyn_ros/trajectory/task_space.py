@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..dynamics.inverse_kinematics import pose_of, rotation_vector
-from ..errors import ArgumentError
+from ..errors import ArgumentError, one_of
 from ..model.rigid_body import as_numbers, as_vector
 from .joint_move import JointMove, choose_duration, fastest_profile
 from .trajectory import Array, MotionLimits
@@ -78,11 +78,8 @@ class EulerPath:
         T = np.tile(np.eye(4), (r.size, 1, 1))
         T[:, :3, :3] = R_2 @ rotations(z, psi)
         T[:, :3, 3] = self.start[:3, 3] + r[:, None] * self.shift
-        w_1, w_2, w_3 = (
-            rate * axis for rate, axis in zip(self.change, (z, R_1 @ x, R_2 @ z), strict=True)
-        )
-        w = w_1 + w_2 + w_3
-        twist = np.hstack([np.broadcast_to(self.shift, (r.size, 3)), w])
+        w_1, w_2, w_3 = map(np.multiply, self.change, (z, R_1 @ x, R_2 @ z))
+        twist = np.hstack([np.broadcast_to(self.shift, (r.size, 3)), w_1 + w_2 + w_3])
         # Each axis rotates with the rotations before it.
         wd = np.cross(w_1, w_2) + np.cross(w_1 + w_2, w_3)
         return T, twist, np.hstack([np.zeros_like(wd), wd])
@@ -177,7 +174,7 @@ def turn(
     if float(as_numbers("angle", angle)) == 0.0:
         raise ArgumentError("angle must not be 0: there would be no motion")
     R, P = start[:3, :3], start[:3, 3]
-    check_axis_frame(axis_frame)
+    one_of("axis_frame", axis_frame, AXIS_FRAMES)
     c = P if centre is None else as_vector("centre", centre)
     if axis_frame == "tool":
         u = R @ u
@@ -200,20 +197,15 @@ def _time_law(
     distance = np.array([D, *angles])
     if distance.max() < MIN_DISTANCE:
         raise ArgumentError("the move's start and end are the same pose")
-    qd_max, qdd_max = np.full(
-        (2, distance.size), [[limits["w_max"]], [limits["alpha_max"]]], dtype=np.float64
-    )
-    qd_max[0], qdd_max[0] = limits["v_max"], limits["a_max"]
+    v_max, a_max, w_max, alpha_max = limits.values()
+    qd_max = np.array([v_max, *[w_max] * angles.size], dtype=np.float64)
+    qdd_max = np.array([a_max, *[alpha_max] * angles.size], dtype=np.float64)
     parts = ("the line", *["the rotation"] * angles.size)
     motion_limits = MotionLimits(qd_max, qdd_max, np.full(distance.size, math.inf), parts)
     r = fastest_profile(profile, distance, motion_limits)
     times = r.minimum_times(distance, motion_limits)
-    missing = (
-        "the duration is not determined: give v_max or a_max for a translation, w_max or "
-        "alpha_max for a rotation, or a duration"
-    )
-    T = choose_duration(times, duration, parts, missing)
-    return JointMove(np.zeros(1), np.ones(1), r, T)
+    missing = "a translation needs v_max or a_max, a rotation w_max or alpha_max"
+    return JointMove(np.zeros(1), np.ones(1), r, choose_duration(times, duration, parts, missing))
 
 
 def axis_angle(R_start: Array, R_end: Array, axis_frame: str = "tool") -> tuple[Array, float]:
@@ -222,17 +214,11 @@ def axis_angle(R_start: Array, R_end: Array, axis_frame: str = "tool") -> tuple[
     In the moving frame ("tool"): R_start rot(u, alpha) = R_end, (8.49)-(8.51); in the base axes
     ("base"): rot(u, alpha) R_start = R_end, (8.56). For alpha = 0, u is z.
     """
-    check_axis_frame(axis_frame)
+    one_of("axis_frame", axis_frame, AXIS_FRAMES)
     vector = rotation_vector(R_start.T @ R_end)
     alpha = float(np.linalg.norm(vector))
     u = vector / alpha if alpha > 0.0 else np.array([0.0, 0.0, 1.0])
     return (u if axis_frame == "tool" else R_start @ u), alpha
-
-
-def check_axis_frame(axis_frame: str) -> None:
-    """Reject frames other than 'tool' and 'base'."""
-    if axis_frame not in AXIS_FRAMES:
-        raise ArgumentError(f"axis_frame must be 'tool' or 'base', got {axis_frame!r}")
 
 
 def euler_angles(R: Array, phi: float = 0.0) -> Array:

@@ -92,10 +92,8 @@ class Reaction:
     """A way to give in to contact: `begin`, then `torque` for every sample.
 
     The arm yields; where it comes to rest, the tracking law holds it. If it is thrown from there,
-    it is braked again: a stiff law whose torque is rate-limited would swing it up.
-
-    law: the tracking law, whose limiter is shared. gain: K_r. damping: k [1/s]. reference: the
-    posture that is held; while the arm yields, the measured one.
+    it is braked again. law: the tracking law, whose limiter is shared. gain: K_r. damping: k
+    [1/s]. reference: the posture that is held; while the arm yields, the measured one.
     """
 
     holds = True  # the posture in which the arm comes to rest
