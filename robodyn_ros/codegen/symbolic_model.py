@@ -2,12 +2,9 @@
 
 Base parameters, [Khalil2019] 7.5.3: part of a body's inertia moves just as well with its parent.
 On a revolute joint these are its mass, its first moment along the axis, and an inertia that is
-equal all round the axis; on a prismatic joint its whole inertia tensor. From the tips to the base,
-`to_base_parameters` moves that part to the parent. The body keeps zeros in its place, and
-parameters without an effect on any torque vanish when the outputs are traced back.
-
-NE* has an eleventh parameter, the spread m |c|^2. It moves by the same rules: it is half the trace
-of the inertia that the body would have if it consisted of points.
+equal all round the axis; on a prismatic joint its whole inertia tensor. `to_base_parameters` moves
+that part to the parent, from the tips to the base. NE* has an eleventh parameter, the spread
+m |c|^2, half the trace of the inertia of a body that consists of points.
 """
 
 import math

@@ -12,11 +12,10 @@ from ..model.robot import RobotModel
 from ..sensing.sample import Sample, Status, missing
 from .arm_settings import ArmSettings
 from .controller import Array, JointState, joint_array
-from .supervisor import RAMP_DOWN_TIMEOUT, Supervisor
+from .supervisor import Supervisor
 from .transitions import FOLLOWING as FOLLOWING
 from .transitions import Mode as Mode
 
-ENDING = RAMP_DOWN_TIMEOUT
 CLOCK_RESET = 1.0  # [s], a time that steps back by more is a clock reset
 MAX_NORM = 1e6  # of all positions and velocities, in SI units: no arm is there or moves so fast
 

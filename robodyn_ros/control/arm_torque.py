@@ -3,8 +3,6 @@
 ArmParts holds the laws and reactions made from one set of settings; ArmTorque runs them.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,7 +38,7 @@ class ArmParts(NamedTuple):
     rate_limiter: Limiter  # without torque limits: lowered ones are approached at the rate limit
 
     @classmethod
-    def of(cls, model: RobotModel, settings: ArmSettings) -> ArmParts:
+    def of(cls, model: RobotModel, settings: ArmSettings) -> "ArmParts":
         """Return the parts for a robot; raise an error if the settings do not fit it."""
         law = _tracking_law(model, settings)
         return cls(

@@ -1,7 +1,5 @@
 """Motion, the output of planners and input of controllers, and a smooth step."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +17,7 @@ class Motion(NamedTuple):
     qddd: Array  # [1/s^3]
 
     @classmethod
-    def at_rest(cls, q: npt.ArrayLike) -> Motion:
+    def at_rest(cls, q: npt.ArrayLike) -> "Motion":
         """Return the motion that stays at q."""
         here = np.array(q, dtype=np.float64)
         still = np.zeros_like(here)

@@ -4,10 +4,9 @@
     with  Z_i >= MIN_BODY for each link,  rotor inertias and friction >= 0
 
 The data are weighted by their noise, and x = T z. Z = S^-1 P S^-T compares the pseudo-inertia P of
-a link (see `model/inertial.py`) with that of its nominal body, P0 = S S^T. Z is symmetric, has no
-unit, is the identity for the nominal body, does not depend on the frame, and is positive definite
-for every physically consistent body [Wensing2018]. `prior` is its standard deviation: parameters
-that the data determine follow the data, the others stay near the nominal model.
+a link (see `model/rigid_body.py`) with that of its nominal body, P0 = S S^T: without unit and
+independent of the frame [Wensing2018]. `prior` is its standard deviation: parameters that the data
+do not determine stay near the nominal model.
 """
 
 from dataclasses import dataclass

@@ -2,18 +2,13 @@
 
     viscous qd + s (coulomb + stribeck exp(-|qd| fading) + load |g(q)|) + offset
 
-The first three terms are [Khalil2019] (7.26). Many gears lose friction with speed: then `stribeck`
-is negative. Gear friction also grows with the load, mostly that of gravity g(q). The offset is
-that of the torque sensor.
-
-s is the smooth sign of the velocity. After a reversal, gear teeth first bend over a few hundredths
-of a degree before they slide (presliding). So s, between -1 and 1, follows Dahl's law with a
-smooth end value:
+The first three terms are [Khalil2019] (7.26); `stribeck` is negative where friction falls with
+speed. Gear friction grows with the load, mostly gravity g(q). The offset is the torque sensor's.
+s is the smooth sign of the velocity: after a reversal, gear teeth first bend (presliding), so it
+follows Dahl's law with a smooth end value, or is tanh(qd / width) without presliding:
 
     ds/dt = |qd| / presliding (tanh(qd / width) - s)      in motion,
     ds/dt = -s / RELAXATION_TIME                          at rest.
-
-With presliding = 0 it is tanh(qd / width).
 """
 
 from __future__ import annotations

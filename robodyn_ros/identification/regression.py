@@ -1,12 +1,9 @@
 """The linear equations tau = A x of a set of logs, and their weighted least-squares solution.
 
-x holds the ten standard parameters of each link, one rotor inertia per joint unless these are
-known, and the friction terms of each joint. The samples of a joint are reduced to its normal
-equations once, so that reweighting the joints costs nothing. A good excitation has a condition
-number below 100: squaring it costs four digits of sixteen.
-
-Joints differ in torque noise. Each joint's equations are weighted by its own residual; weights and
-solution are computed in turn [Gautier1997].
+x holds ten standard parameters per link, rotor inertias unless known, and friction per joint.
+The samples of a joint become its normal equations once. Each joint's equations are weighted
+by its own residual; weights and solution are computed in turn [Gautier1997]. A good excitation has
+a condition number below 100: squaring it costs four digits of sixteen.
 """
 
 from collections.abc import Sequence

@@ -172,7 +172,7 @@ def _parameters(found: Identified) -> str:
                 f"{p.nominal:.4g}",
                 f"{p.value:.4g}",
                 f"± {p.deviation:.2g}",
-                html.Cell(f"{100.0 * p.told:.0f} %", share=p.told),
+                html.Cell(f"{100.0 * p.from_data:.0f} %", share=p.from_data),
             )
             for p in rows
         ]

@@ -8,8 +8,6 @@ one symmetric matrix, the pseudo-inertia, the integral of [x; 1] [x; 1]^T dm:
 Parameters are physically consistent if and only if P is positive semi-definite [Wensing2018].
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -97,13 +95,13 @@ class RigidBody(ReadOnlyArrays):
         inertia = self.inertia_about_origin()[UPPER]
         return np.array([self.mass, *(self.mass * self.com), *inertia])
 
-    def seen_from(self, rotation: Array, place: Array) -> RigidBody:
+    def seen_from(self, rotation: Array, place: Array) -> "RigidBody":
         """Return the body in another frame, where its own frame has this rotation and place."""
         return RigidBody(
             self.mass, rotation @ self.com + place, rotation @ self.inertia @ rotation.T
         )
 
-    def __add__(self, other: RigidBody) -> RigidBody:
+    def __add__(self, other: "RigidBody") -> "RigidBody":
         """Return both bodies as one; they must be given in the same frame."""
         mass = self.mass + other.mass
         if mass == 0.0:  # the centre of mass is undefined

@@ -1,7 +1,5 @@
 """RobotModel: a robot as read-only arrays, with one row per moving body."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -171,7 +169,7 @@ class RobotModel(ReadOnlyArrays):
         bodies = map(self.body, range(len(self.link_names)))
         return np.concatenate([body.inertial_parameters() for body in bodies])
 
-    def replace(self, *, payload: Payload | None = None, **changes: Any) -> RobotModel:
+    def replace(self, *, payload: Payload | None = None, **changes: Any) -> "RobotModel":
         """Return a copy with fields (one number, or one per joint) changed, or with a payload."""
         from .checks import check_model  # here, because the checks read models
 

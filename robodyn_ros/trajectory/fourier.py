@@ -3,8 +3,6 @@
 q(t) = centre + sum_h a_h sin(h w t) + b_h cos(h w t),     w = 2 pi base_frequency
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -63,7 +61,7 @@ class Fourier(Trajectory):
         _series(w, self.centre, self.a, self.b, times, *motion)
         return motion
 
-    def at_rest(self) -> Fourier:
+    def at_rest(self) -> "Fourier":
         """Return the nearest such motion that starts and ends at rest, without acceleration.
 
         That is  sum h a_h = 0  and  sum h^2 b_h = 0,  with amplitudes changed as little as

@@ -198,7 +198,7 @@ def joint_move(
     limits = MotionLimits.of(len(names), qd_max, qdd_max, qddd_max, model)
     r = fastest_profile(profile, q1 - q0, limits)
     times = r.minimum_times(q1 - q0, limits)
-    missing = "start and end are the same, or neither qd_max nor qdd_max is given"
+    missing = "start and end are the same, or limits are missing: give qd_max or qdd_max"
     parts = [f"joint '{name}'" for name in names]
     return JointMove(q0, q1, r, choose_duration(times, duration, parts, missing))
 
@@ -213,7 +213,7 @@ def choose_duration(times: Array, wanted: Any, parts: Sequence[str], missing: st
     shortest = float(times[slowest])
     if wanted is None:
         if shortest == 0.0:
-            raise ArgumentError(f"the duration is not determined: {missing}; give a duration")
+            raise ArgumentError(f"the duration is not determined: {missing}, or give a duration")
         return shortest
     seconds = positive("duration", wanted, "s")
     if seconds < shortest * (1.0 - 1e-12):

@@ -1,8 +1,7 @@
 """Path: the geometric path of a trajectory, without its time law.
 
-q(u) for u from 0 to 1 is three times differentiable and behaves like u^3 at both ends. Then every
-u(t) of constant rate starts and stops at rest, without a torque step. To get there, the
-trajectory's own time t is replaced by
+q(u) for u from 0 to 1 is three times differentiable and behaves like u^3 at both ends, so that
+every u(t) of constant rate starts and stops at rest, without a torque step. Time becomes
 
     t = duration * I_u(a, b)        I: the regularized incomplete beta function, ~ u^a at 0
 

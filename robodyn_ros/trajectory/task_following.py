@@ -1,12 +1,10 @@
 """follow: the joint trajectory along which a robot's frame follows a move in task space.
 
-The joint path has the least joint velocities per unit of the move's r,
-
     dq/dr = J^+ X' + k (1 - J^+ J)(rest - q)
 
-It is integrated from sample to sample, and inverse kinematics removes the drift. The time law
-enters by the chain rule: qd = q' rd, qdd = q'' rd^2 + q' rdd. Quintics interpolate between the
-samples; their deviation from the move is checked.
+This path of least joint velocities is integrated from sample to sample, and inverse kinematics
+removes the drift. With the time law, qd = q' rd, qdd = q'' rd^2 + q' rdd. Quintics interpolate
+between the samples; their deviation from the move is checked.
 """
 
 import math

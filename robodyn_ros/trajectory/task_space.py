@@ -204,7 +204,7 @@ def _time_law(
     motion_limits = MotionLimits(qd_max, qdd_max, np.full(distance.size, math.inf), parts)
     r = fastest_profile(profile, distance, motion_limits)
     times = r.minimum_times(distance, motion_limits)
-    missing = "a translation needs v_max or a_max, a rotation w_max or alpha_max"
+    missing = "give v_max or a_max for a translation, w_max or alpha_max for a rotation"
     return JointMove(np.zeros(1), np.ones(1), r, choose_duration(times, duration, parts, missing))
 
 

@@ -10,10 +10,9 @@ Torque and velocity limits are linear in y, and T is convex. The limit R of the 
 
     |m y''/2 + (m'/2 + c) y' + c' y + g'| <= R / sqrt(y)
 
-whose right side is convex, too: its tangents lie below it. With the tangent at the last y, a
-linear program finds a faster y within the true limits; this is repeated until T settles. y is a
-cubic spline, so that the torque rate is continuous wherever that of the path is. m, c, g and their
-derivatives come from `force_rate` [GuarinoLoBianco2009], exactly, and once for all programs.
+whose right side lies above its tangents: with the tangent at the last y, a linear program finds a
+faster y, until T settles. y is a cubic spline. m, c, g and derivatives come from `force_rate`
+[GuarinoLoBianco2009].
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Trajectory: reference positions of the joints over time, with three derivatives."""
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -75,7 +73,7 @@ class MotionLimits:
         qdd_max: npt.ArrayLike | None = None,
         qddd_max: npt.ArrayLike | None = None,
         model: RobotModel | None = None,
-    ) -> MotionLimits:
+    ) -> "MotionLimits":
         """Return limits from one number or one per joint; velocities default to the model's."""
         if model is not None and model.n != n:
             raise ArgumentError(f"robot '{model.name}' has {model.n} joints, the motion has {n}")

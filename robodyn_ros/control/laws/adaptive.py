@@ -87,12 +87,7 @@ class AdaptiveController(Controller):
         self.dead_zone = gains_of(model, "dead_zone", dead_zone, zero=True)
         self.gain = self._unknowns.gain(gain)  # Gamma, (u, u)
         self.adapting = True
-        laws: dict[str, Callable[..., Array]] = {
-            "slotine_li": self._slotine_li,
-            "lu_meng": self._lu_meng,
-            "craig": self._craig,
-        }
-        self._torque_by_law = laws[law]
+        self._torque_by_law: Callable[..., Array] = getattr(self, f"_{law}")
         self._forget()
 
     @property

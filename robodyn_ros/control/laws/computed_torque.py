@@ -10,8 +10,6 @@ model; at rest, qd_d = qdd_d = 0, its w is that of [9.29]. A of Khalil is M here
 friction add a `FrictionFeedForward`.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -81,7 +79,7 @@ class ComputedTorqueController(Controller):
         frequency: npt.ArrayLike,
         damping: npt.ArrayLike = 1.0,
         **options: Any,
-    ) -> ComputedTorqueController:
+    ) -> "ComputedTorqueController":
         """Return a controller with Kp = w^2, Kd = 2 xi w [9.26]; w [rad/s], damping xi."""
         w, xi = gains_of(model, "frequency", frequency), gains_of(model, "damping", damping)
         return cls(model, w**2, 2.0 * xi * w, **options)

@@ -9,8 +9,6 @@ sqrt(2 R |p|) can be brought to 0 at the rate R just as the momentum p ends; a l
 throw the arm back.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 
@@ -88,7 +86,7 @@ class MomentumDampingController(Controller):
     @classmethod
     def sharing_limits(
         cls, law: Controller, gain: npt.ArrayLike = 0.0, damping: float = 0.0
-    ) -> MomentumDampingController:
+    ) -> "MomentumDampingController":
         """Return a controller that shares the limiter, and so the last torque, of another law."""
         made = cls(law.model, gain, damping, limits=law.limits)
         made._limiter = law._limiter

@@ -10,8 +10,6 @@ With s = qd_r - qd, an exact model and diagonal gains, as Mdot - 2 C* is skew-sy
 With Kp = Lambda Kd, the default, the feedback is Kd s, as in [SlotineLi1987].
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -74,7 +72,7 @@ class PassivityController(Controller):
         frequency: npt.ArrayLike,
         q: npt.ArrayLike | None = None,
         **options: Any,
-    ) -> PassivityController:
+    ) -> "PassivityController":
         """Return a controller that is critically damped at the posture q (n,), by default 0.
 
         frequency: w [rad/s]. Lambda = w and Kd = w M_jj make  M_jj (edd + 2 w ed + w^2 e) = 0,

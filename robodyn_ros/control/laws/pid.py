@@ -7,8 +7,6 @@ fastest response to a disturbance without overshoot. Anti-windup: the integral s
 only raise a torque that is limited already.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -75,7 +73,7 @@ class PidController(Controller):
         inertia: npt.ArrayLike | None = None,
         viscous: npt.ArrayLike | None = None,
         **options: Any,
-    ) -> PidController:
+    ) -> "PidController":
         """Return a controller with Kp = 3 a w^2, Kd + F_v = 3 a w, Ki = a w^3 [9.10].
 
         frequency: w [rad/s], at most half of the lowest structural resonance. inertia: a, by

@@ -11,8 +11,6 @@ TaskSpacePid, whose only model is J:
     tau = J^T (Kp e + Kd (V_d - V) + Ki integral of e)                        [9.17]
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,7 +36,7 @@ class PoseMotion(NamedTuple):
     A: Array  # (6,), linear [m/s^2] then angular acceleration [rad/s^2]
 
     @classmethod
-    def at_rest(cls, T: npt.ArrayLike) -> PoseMotion:
+    def at_rest(cls, T: npt.ArrayLike) -> "PoseMotion":
         """Return the reference that stays at the pose T (4, 4)."""
         return cls(np.array(T, dtype=np.float64), np.zeros(6), np.zeros(6))
 

@@ -1,7 +1,5 @@
 """Reaction: base of all reactions to contact, and when the arm has come to rest."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -61,7 +59,7 @@ class RestDetector:
         self._stayed = False  # no travel in the last window
         self._begin_window()
 
-    def continue_from(self, other: RestDetector) -> None:
+    def continue_from(self, other: "RestDetector") -> None:
         """Take over what another one knows."""
         self._slow, self._stayed = other._slow, other._stayed
 
@@ -117,7 +115,7 @@ class Reaction:
         self.reference = Motion.at_rest(state.q)
         self._holding = False
 
-    def continue_from(self, other: Reaction) -> None:
+    def continue_from(self, other: "Reaction") -> None:
         """Take over the progress of a reaction of the same kind, after `begin`."""
         if type(other) is type(self):
             self.rest.continue_from(other.rest)
