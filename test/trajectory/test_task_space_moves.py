@@ -243,7 +243,7 @@ def test_an_axis_and_a_centre_in_the_tools_frame():
         (lambda T: turn(T, (0, 0, 0), 1.0, duration=1.0), "axis must have a length"),
         (lambda T: turn(T, (0, 0, 1), 0.0, duration=1.0), "angle must not be 0"),
         (lambda T: turn(T, (0, 0, 1), np.nan, duration=1.0), "angle must be finite"),
-        (lambda T: turn(T, (0, 0, 1), 1.0, axis_frame="hand", duration=1.0), "'tool' or 'base'"),
+        (lambda T: turn(T, (0, 0, 1), 1.0, axis_frame="hand", duration=1.0), "axis_frame must be"),
         (lambda T: turn(T, (0, 0, 1), 1.0, centre=(0, 0), duration=1.0), "centre must be 3"),
     ],
 )
