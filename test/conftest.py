@@ -33,10 +33,27 @@ WALL_CLOCK = {
 NICE = 10  # of workers that run other tests
 
 
-def group_of(item):
+def group_of(nodeid):
     """Return the wall-clock group of a test, or None."""
-    name = item.nodeid.removeprefix("test/")
+    name = nodeid.removeprefix("test/")
     return next((group for group, names in WALL_CLOCK.items() if name.startswith(names)), None)
+
+
+def scope_of(nodeid):
+    """Return what runs on one worker: a group, a file that may share fixtures, or a test alone."""
+    path = nodeid.partition("::")[0]
+    return group_of(nodeid) or (path if path.count("/") > 1 else nodeid)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Distribute by `scope_of`, in the order of collection."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    config.option.loadscopereorder = False
+    scheduler = LoadScopeScheduling(config, log)
+    scheduler._split_scope = scope_of
+    return scheduler
 
 
 def pytest_configure():
@@ -48,17 +65,16 @@ def pytest_configure():
 
 
 def pytest_collection_modifyitems(items):
-    """Put wall-clock tests into their groups, and first: they take the longest."""
+    """Put wall-clock tests first: they take the longest."""
     for item in items:
-        group = group_of(item)
-        if group is not None:
-            item.add_marker(pytest.mark.xdist_group(group))
+        if group_of(item.nodeid):
             item.add_marker(pytest.mark.flaky(reruns=2, reruns_delay=5, rerun_except="Unsafe"))
-    items.sort(key=lambda item: group_of(item) is None)
+    items.sort(key=lambda item: group_of(item.nodeid) is None)
 
 
 def pytest_runtest_setup(item):
     """Let other tests yield to the wall-clock tests of other workers."""
     niceness = os.nice(0)
-    if "PYTEST_XDIST_WORKER" in os.environ and group_of(item) is None and niceness < NICE:
+    other = "PYTEST_XDIST_WORKER" in os.environ and group_of(item.nodeid) is None
+    if other and niceness < NICE:
         os.nice(NICE - niceness)
