@@ -59,7 +59,6 @@ class Graph:
         return Expression(self, self._node("symbol", (name,), constant))
 
     def number(self, value: float) -> Reference:
-        """Return the reference of a number."""
         if value == 0.0:
             return self.zero
         found = self._node("number", (abs(float(value)),), True)
@@ -152,7 +151,6 @@ class Graph:
         return self._node("/", (a, b), self.constant[a - 1] and self.constant[b - 1])
 
     def function(self, name: str, x: Reference) -> Reference:
-        """Return one of FUNCTIONS of x."""
         value = self.value(x)
         if value is not None:
             return self.number(FUNCTIONS[name](value))
@@ -203,7 +201,6 @@ class Expression:
         return self._with(self.graph.divide(self.graph.reference(other), self.reference))
 
     def apply(self, name: str) -> Expression:
-        """Return one of FUNCTIONS of this expression."""
         return self._with(self.graph.function(name, self.reference))
 
     @property

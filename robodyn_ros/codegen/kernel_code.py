@@ -92,7 +92,6 @@ class _Kernel:
         return inputs, outputs
 
     def text(self, body: list[str], work: int) -> str:
-        """Return the whole file."""
         made = self.made
         inputs, outputs = self.slots()
         steps = [s for s in self.parts.steps if s.function not in ("sin", "cos")]

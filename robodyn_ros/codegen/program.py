@@ -26,7 +26,6 @@ class Operations:
 
     @property
     def total(self) -> int:
-        """Number of all operations."""
         return sum(asdict(self).values())
 
     def __str__(self) -> str:
@@ -59,7 +58,6 @@ class Assignment:
     function: str = ""
 
     def names(self) -> list[str]:
-        """Return the names in the value."""
         return NAME.findall(self.value)
 
     def text(self, functions: dict[str, str] | None = None) -> str:
@@ -106,7 +104,6 @@ class _Writer:
                         self.in_sum.add(x)
 
     def program(self) -> Program:
-        """Return the program."""
         off_line: list[Assignment] = []
         steps: list[Assignment] = []
         for place in self.places:

@@ -64,7 +64,6 @@ class Customized:
 
     @property
     def expressions(self) -> list[Expression]:
-        """All outputs in one list."""
         return [x for part in self.outputs for x in part]
 
 

@@ -19,7 +19,6 @@ TINY = 1e-13  # rounding error of a sine or cosine, or of an origin [m]
 
 
 def vector(*elements: Scalar) -> Vector:
-    """Return an array of scalars."""
     return np.array(elements, dtype=object)
 
 
@@ -27,7 +26,6 @@ ZERO = vector(0.0, 0.0, 0.0)
 
 
 def cross(a: Vector, b: Vector) -> Vector:
-    """Return a x b."""
     return vector(a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
 
 
@@ -123,7 +121,6 @@ class Robot:
     friction: list[tuple[Scalar, ...]]  # per joint: viscous, Coulomb, static, Stribeck rate
 
     def inputs(self, name: str) -> list[Expression]:
-        """Return the n symbols of an input."""
         return [self.graph.symbol(f"{name}[{k}]") for k in range(self.n)]
 
     def rates(self, name: str) -> list[Scalar]:
@@ -161,7 +158,6 @@ class Turn:
         return self.turned(self.tilted(v))
 
     def total(self, rates: list[Scalar]) -> Scalar:
-        """Return the sum of the members' rates."""
         total: Scalar = 0.0
         for member in self.members:
             total = total + rates[member]

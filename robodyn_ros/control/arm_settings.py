@@ -54,24 +54,16 @@ class ArmSettings:
     )
     error_max: float = setting(
         0.5,
-        "tracking error at which the arm goes to a safe hold; for velocity errors see swing_time",
+        "safe hold above this tracking error; velocity errors: see swing_time",
         "rad or m",
         1e-3,
         10.0,
     )
     timeout: float = setting(
-        0.02,
-        "time without a valid sample at which a moving arm goes to a safe hold",
-        "s",
-        1e-3,
-        1.0,
+        0.02, "safe hold of a moving arm after this long without a valid sample", "s", 1e-3, 1.0
     )
     rest_timeout: float = setting(
-        5.0,
-        "time without a valid sample at which an arm at rest goes to a safe hold",
-        "s",
-        0.01,
-        3600.0,
+        5.0, "safe hold of a resting arm after this long without a valid sample", "s", 0.01, 3600.0
     )
     feedback_delay: float = setting(
         0.1, "command feedback is ignored for this long after a start", "s", 0.0, 10.0

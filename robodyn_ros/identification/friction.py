@@ -51,7 +51,7 @@ def _integrate_dahl(dt, qd, width, presliding, s):
 
 
 def smooth_sign(dt: float, qd: Array, width: Array, presliding: Array) -> Array:
-    """Return s (T, n) for velocities (T, n) every dt [s], width [1/s] and presliding (n,)."""
+    """Return s (T, n) of qd (T, n) every dt [s]; width [rad/s or m/s], presliding [rad or m]."""
     s = np.tanh(qd / width)
     bends = np.flatnonzero(presliding > 0.0)
     if bends.size:

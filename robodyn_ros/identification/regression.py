@@ -130,7 +130,6 @@ def normal_equations(
 
 
 def gram(rows: Array) -> Array:
-    """Return rows^T rows."""
     return np.asarray(rows.T @ rows)
 
 

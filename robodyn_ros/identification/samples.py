@@ -56,11 +56,11 @@ class Samples:
         return min(1.0, 2.0 * self.cutoff * (self.kept.step or 1) / self.rate)
 
     def filtered(self, x: Array) -> Array:
-        """The kept ones of signals x (T, …), filtered as the torque was."""
+        """Return the kept samples of signals x (T, …), filtered as the torque was."""
         return _filtered(self.t, x, self.cutoff, self.rate, self.method)[self.kept]
 
     def regressor(self, model: RobotModel) -> Array:
-        """(kept, n, 10 N + n): of the standard parameters and the rotors."""
+        """Return the regressor (kept, n, 10 N + n) of standard parameters and rotors."""
         if self.method == "momentum":
             Y = forms.filtered_regressor(model, self.t, self.q, self.qd, self.cutoff)
             rotors = forms.filtered_rotor_columns(model, self.t, self.qd, self.cutoff)

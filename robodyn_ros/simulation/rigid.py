@@ -137,26 +137,15 @@ class RigidPlant(Plant):
 
     def _advance(self, command: Array, dt: float) -> tuple[Array, Array, Array, Array]:
         n = self.model.n
-        bad = self._kernel(
-            self._block,
-            self._drives,
-            self.friction_width,
-            self._push_rows(dt) if self.pushes else EMPTY,
-            self._probe_rows,
-            self._obstacle_rows,
-            self.model.coupled,
-            self.method,
-            self._substeps(dt),
-            dt,
-            self._command,  # a contiguous copy of the command
-            self._numbers,
-            self._scratch,
-        )
-        if bad:
+        pushes = self._push_rows(dt) if self.pushes else EMPTY
+        tables = (self._drives, self.friction_width, pushes, self._probe_rows, self._obstacle_rows)
+        options = (self.model.coupled, self.method, self._substeps(dt), dt)
+        numbers = (self._command, self._numbers, self._scratch)  # the command: a contiguous copy
+        if self._kernel(self._block, *tables, *options, *numbers):
             raise RobodynError(
                 f"the simulation of '{self.model.name}' diverged at {self.state.t:.3f} s: "
                 "take a smaller dt, more substeps or softer contacts"
             )
-        numbers = self._numbers.copy()
-        half = numbers.size // 2 - n  # positions, velocities, then external and motor torque
-        return numbers[:n], numbers[half : half + n], numbers[-n:], numbers[-2 * n : -n]
+        x = self._numbers.copy()
+        half = x.size // 2 - n  # positions, velocities, then external and motor torque
+        return x[:n], x[half : half + n], x[-n:], x[-2 * n : -n]

@@ -17,7 +17,6 @@ def mass_matrix(robot: Robot) -> list[list[Expression]]:
 
 
 def matrix(robot: Robot) -> Vector:
-    """Return M (n, n)."""
     bodies = robot.bodies
     M = np.diag(vector(*robot.rotors)) + 0.0
     m, h, J = ([getattr(body, name) for body in bodies] for name in ("m", "mc", "J"))

@@ -37,19 +37,16 @@ class Motion(NamedTuple):
 
 
 def inverse_dynamics(robot: Robot) -> list[list[Expression]]:
-    """Return tau of q, qd and qdd."""
     return [torques(robot, robot.rates("qd"), robot.rates("qdd"), robot.inputs("qdd"))]
 
 
 def ne_star(robot: Robot) -> list[list[Expression]]:
-    """Return tau of q, qd, qd_a and qdd."""
     xd, xd_a, xdd = (robot.rates(name) for name in ("qd", "qd_a", "qdd"))
     forces, moments = body_wrenches(robot, motions(robot, xd, xd_a, xdd), star=True)
     return [joint_torques(robot, forces, moments, robot.inputs("qdd"))]
 
 
 def gravity_torque(robot: Robot) -> list[list[Expression]]:
-    """Return tau of q."""
     still: list[Scalar] = [0.0] * len(robot.bodies)
     return [torques(robot, still, still, [0.0] * robot.n)]
 
