@@ -30,11 +30,7 @@ def _squared_norm(q, qd):
 
 
 class ArmController(Supervisor):
-    """Controller of one arm: `update` for every sample; every other call between two samples.
-
-    It validates the arrays and makes samples of them. It starts enabled and holds the posture of
-    the first sample.
-    """
+    """Supervisor that makes samples of validated arrays: `update` for every sample."""
 
     def __init__(self, model: RobotModel, settings: ArmSettings | None = None) -> None:
         super().__init__(model, settings)

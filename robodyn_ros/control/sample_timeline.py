@@ -49,11 +49,7 @@ class SampleTimeline:
         self._ignored, self._dt = self.silence(dt), 0.0
 
     def accept(self, t: float, silence: float, max_gap: float) -> float:
-        """Take a usable sample, `silence` [s] after the previous one, into the mean period; return
-        by how much the reference advances [s].
-
-        Longer gaps count as max_gap [s] or as `sensing.silence_periods` periods in the mean.
-        """
+        """Take a usable sample, `silence` [s] after the last; return the reference's step [s]."""
         periods = self.sensing.silence_periods * self.period
         self.torque_step = TORQUE_PERIODS * self.period
         self.period += PERIOD_SMOOTHING * (min(silence, max_gap, periods) - self.period)

@@ -247,10 +247,7 @@ class Supervisor:
     # the table at work
 
     def _fire(self, event: Event, reason: str = "", *details: Any) -> None:
-        """Take the first transition whose guard holds; without one the event is ignored.
-
-        details: arguments of the action. An action that raises leaves the mode alone.
-        """
+        """Take the first transition whose guard holds, if any; details: for its action."""
         for row in TRANSITIONS[self.mode, event]:
             if row.guard and not self._holds(row.guard):
                 continue

@@ -68,12 +68,8 @@ class TrackingGuard:
     def check_swing(
         self, state: JointState, motion: Any, dt: float, excess: Array, settings: ArmSettings
     ) -> None:
-        """Reject a velocity error that stays beyond error_max a second for `swing_time` while the
-        limits cut an `excess` (n,) off the torque: a stiff law would swing the arm up.
-
-        Uses what `check` found for the same sample.
-        """
-        fast = self._squares[1] > settings.error_max**2 and excess.any()
+        """Reject a velocity error above error_max/s for `swing_time` at the torque limits."""
+        fast = self._squares[1] > settings.error_max**2 and excess.any()  # squares: by `check`
         self._swing = self._swing + dt if fast else 0.0
         if self._swing > settings.swing_time:
             error = motion.qd - state.qd

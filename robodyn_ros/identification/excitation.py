@@ -38,10 +38,7 @@ SHRINK_STEPS, SHRINK_FACTOR = 8, 0.6  # attempts to fit a motion into the worksp
 
 @dataclass(frozen=True, eq=False)
 class Excitation:
-    """Periodic motion from rest to rest.
-
-    As a Trajectory it is `Fourier(x.centre, x.a, x.b, 1 / x.period, x.duration)`.
-    """
+    """Periodic motion from rest to rest: `Fourier(centre, a, b, 1 / period, duration)`."""
 
     centre: Array  # (n,) [rad or m]
     a: Array  # (n, H) [rad or m]

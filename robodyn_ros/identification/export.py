@@ -26,11 +26,7 @@ CONTACT, COLLISION = 1.2, 2.0  # thresholds, as multiples of the largest error i
 
 
 def node_parameters(found: Identified, urdf: str) -> str:
-    """Return YAML with a section per node: robot, friction, and detection thresholds.
-
-    The thresholds lie above the largest torque error in the logs, which have no contact. Bodies,
-    rotor inertias, damping and friction are in the URDF.
-    """
+    """Return YAML per node: robot, friction, thresholds above the torque errors in the logs."""
     friction = "true" if found.design.terms else "false"
     # JSON-style quoting is valid YAML for any path.
     quoted = '"' + urdf.replace("\\", "\\\\").replace('"', '\\"') + '"'

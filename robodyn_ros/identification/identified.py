@@ -154,11 +154,7 @@ class Identified:
         ]
 
     def to_urdf(self, original: str | PathLike[str] | None = None) -> str:
-        """Return the robot as URDF text, with inertias, rotor inertias, damping and friction.
-
-        original: the nominal robot's URDF, a path or text, whose meshes and other elements are
-        kept. Without it, links are drawn as plain shapes.
-        """
+        """Return the robot as URDF text; original: a URDF (path or text) whose meshes are kept."""
         if original is None:
             return to_urdf(self.straight)
         return updated_urdf(original, self.straight)

@@ -193,11 +193,7 @@ def rigid_step(
     block, drives, width, loads, probes, obstacles, coupled, method, substeps, dt, command, state,
     scratch,
 ):  # fmt: skip
-    """Integrate state = (q, qd, tau_ext, tau) over dt; return 1 if the motion is not finite.
-
-    tau_ext is the mean external torque of the step, tau the motor torque
-    gain * clip(command) + bias.
-    """
+    """Integrate (q, qd, mean tau_ext, motor tau) over dt; return 1 if the motion is not finite."""
     return _advance(
         block, drives, width, loads, probes, obstacles, coupled, method, substeps, dt, command,
         state, scratch, False,

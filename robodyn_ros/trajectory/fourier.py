@@ -62,11 +62,7 @@ class Fourier(Trajectory):
         return motion
 
     def at_rest(self) -> "Fourier":
-        """Return the nearest such motion that starts and ends at rest, without acceleration.
-
-        That is  sum h a_h = 0  and  sum h^2 b_h = 0,  with amplitudes changed as little as
-        possible. It needs at least two harmonics and a duration of whole periods.
-        """
+        """Return the nearest motion at rest at its ends: sum h a_h = 0, sum h^2 b_h = 0."""
         periods = self.duration * self.base_frequency
         if abs(periods - round(periods)) > 1e-9 * periods:
             raise ArgumentError(

@@ -204,11 +204,7 @@ def joint_move(
 
 
 def choose_duration(times: Array, wanted: Any, parts: Sequence[str], missing: str) -> float:
-    """Return the wanted duration [s], or the longest of the minimum times (n,) [s].
-
-    parts: name of each joint, for the error if `wanted` is too short. missing: the error if
-    neither limits nor `wanted` determine the duration.
-    """
+    """Return the wanted duration [s], or the longest minimum time; parts, missing: for errors."""
     slowest = int(np.argmax(times))
     shortest = float(times[slowest])
     if wanted is None:

@@ -69,11 +69,7 @@ def _derivative(c, p, j, order, x):
 
 @kernel("void(vector, float64[:, :, ::1], int64, matrix)")
 def _peaks(breaks, c, order, peak):
-    """Find the largest magnitude of a derivative in each piece.
-
-    A function is monotone between its extrema, so that bisection finds its root there. This is
-    done from the highest derivative downwards.
-    """
+    """Find the peak magnitudes of a derivative, by bisection between extrema of the next one."""
     pieces, n, powers = c.shape
     stations, roots = np.empty(powers + 2), np.empty(powers + 2)
     for p in range(pieces):
