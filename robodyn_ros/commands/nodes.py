@@ -65,12 +65,12 @@ def view(
     with common.imports():
         from ..nodes.dashboard_bridge import open_bridge
     with common.imports(common.NO_VISER):
-        from ..dashboard.page import RATE, open_page
+        from ..dashboard.page import FRAME_RATE, open_page
     with contextlib.suppress(KeyboardInterrupt), open_bridge(namespace, read_only) as arm:
         model, description = arm.find_robot(robot, urdf, wait)
         with open_page(model, description, None if read_only else arm, port) as page:
             print(f"live page: {page.url}", flush=True)
-            arm.run(page.feed, page.draw, RATE)
+            arm.run(page.feed, page.draw, FRAME_RATE)
 
 
 @app.command()

@@ -33,7 +33,7 @@ DIRECTIONS = {
 DEMO, START, ZERO = "demo motion", "to the start posture", "to posture 0"
 PUSH_POSITION = 0.3  # along the link: the detector reports the force as if at the joint
 CHOICES = {name: about.choices for name, _, about in leaves(ArmSettings()) if about.choices}
-SPEED = 0.3  # of a move, share of the joints' speed limits
+MOVE_SPEED = 0.3  # of a move, share of the joints' speed limits
 STOP_TIME = 0.5  # [s] from motion to rest
 POINT_SPACING = 0.05  # [s] between two points of a trajectory
 ANSWERS_SHOWN = 3
@@ -256,7 +256,7 @@ def set_value(handle: Any, value: Any) -> None:
 
 def move_points(model: RobotModel, start: Array, end: Array) -> list[TrajectoryPoint]:
     """Return the points of a move from rest to rest."""
-    limit = SPEED * np.where(np.isfinite(model.qd_max), model.qd_max, 1.0)
+    limit = MOVE_SPEED * np.where(np.isfinite(model.qd_max), model.qd_max, 1.0)
     move = joint_move(start, end, qd_max=limit, qdd_max=4.0 * limit, model=model)
     return to_points(move, POINT_SPACING, model.joint_names)[1][1:]  # from the reference on
 

@@ -25,7 +25,7 @@ LEVELS = ("UNKNOWN", "CLEAR", "CONTACT", "COLLISION")
 HISTORY_SPAN = 12.0  # [s]
 HISTORY_SLOTS = 300
 NO_TORQUE = 1e-3  # [N m or N], external torque below which nothing acts
-MISFIT = 0.15  # share of the torque that a push may leave unexplained: the arm moves meanwhile
+MAX_MISFIT = 0.15  # share of the torque that a push may leave unexplained: the arm moves meanwhile
 
 
 class History:
@@ -240,7 +240,7 @@ def true_force(
     size = float(np.linalg.norm(tau_ext))
     if size < NO_TORQUE:
         return None
-    best, found = MISFIT * size, None
+    best, found = MAX_MISFIT * size, None
     for push in pushes:
         expected = jacobian(model, q, push.link, push.point)[:3].T @ push.force
         share = float(expected @ tau_ext) / max(float(expected @ expected), 1e-12)

@@ -19,7 +19,7 @@ from .scene import Scene
 from .tuning import Tuning
 from .visuals import Visuals, read_visuals
 
-RATE = 30.0  # [Hz], highest frame rate
+FRAME_RATE = 30.0  # [Hz], highest frame rate
 CHART_FRAMES = 3  # frames between two drawings of charts and numbers
 ACTIONS_QUEUED = 100  # clicks waiting to be carried out
 NOTES_SHOWN = 3  # sentences about visuals that cannot be shown

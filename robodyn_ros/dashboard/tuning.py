@@ -19,12 +19,12 @@ from .feed import Feed
 Array = npt.NDArray[np.float64]
 Slider = viser.GuiSliderHandle[float]
 
-GAINS = (1.0, 300.0)  # [1/s], range of the slider
-FACTORS = (0.1, 5.0)  # of all thresholds together
+GAIN_RANGE = (1.0, 300.0)  # [1/s], range of the slider
+FACTOR_RANGE = (0.1, 5.0)  # of all thresholds together
 LEVELS = ("contact", "collision")
 NODES = ("simulator_node", "controller_node", "dynamics_node", "demo_node")
 # Parameters of every node that do not concern the arm
-COMMON = ("use_sim_time", "start_type_description_service", "qos_overrides")
+NOT_SAVED = ("use_sim_time", "start_type_description_service", "qos_overrides")
 
 
 class Tuning:
@@ -44,11 +44,11 @@ class Tuning:
         self._first: dict[str, Array] = {}  # thresholds when the page was opened
         gui, names = server.gui, feed.model.joint_names
         with gui.add_folder("Detector"):
-            self.gain = gui.add_slider("gain [1/s]", *GAINS, 1.0, 50.0)
+            self.gain = gui.add_slider("gain [1/s]", *GAIN_RANGE, 1.0, 50.0)
             self._on_move(self.gain, lambda value: {"monitor.gain": [float(value)]})
             self.factors = {}
             for level in LEVELS:
-                self.factors[level] = gui.add_slider(f"{level} ×", *FACTORS, 0.05, 1.0)
+                self.factors[level] = gui.add_slider(f"{level} ×", *FACTOR_RANGE, 0.05, 1.0)
                 self._on_move(self.factors[level], partial(self._scaled, level))
             self.each = {}
             with gui.add_folder("Each joint [N m or N]", expand_by_default=False):
@@ -143,6 +143,6 @@ def parameter_yaml(robot: str, parameters: Mapping[str, Mapping[str, Any]]) -> s
     text = f"# Parameters of {' '.join(robot.split())}, saved from the running nodes.\n"
     for node in (*NODES, *sorted(set(parameters) - set(NODES))):
         found = sorted(parameters.get(node, {}).items())
-        values = {name: x for name, x in found if name.partition(".")[0] not in COMMON}
+        values = {name: x for name, x in found if name.partition(".")[0] not in NOT_SAVED}
         text += yaml_section(f"/**/{node}", values) if values else ""
     return text

@@ -28,9 +28,9 @@ from .shapes import Mesh, drum
 
 Array = npt.NDArray[np.float64]
 
-MAX_MESH = 30_000_000  # bytes
+MAX_MESH_BYTES = 30_000_000  # bytes
 MAX_FACES = 60_000  # of one mesh, drawn 30 times a second
-KINDS = {".stl": "stl", ".obj": "obj", ".ply": "ply", ".dae": "dae", ".glb": "glb"}
+MESH_KINDS = {".stl": "stl", ".obj": "obj", ".ply": "ply", ".dae": "dae", ".glb": "glb"}
 # Corners of each side of a box, counter-clockwise from outside; corner k has the signs of k's bits
 BOX_SIDES = np.array(
     [[0, 1, 3, 2], [4, 6, 7, 5], [0, 4, 5, 1], [2, 3, 7, 6], [0, 2, 6, 4], [1, 5, 7, 3]]
@@ -166,11 +166,11 @@ def load_mesh(path: Path) -> Mesh:
     """Return the mesh of a file, read from its bytes alone so that it cannot name other files."""
     import trimesh
 
-    kind = KINDS.get(path.suffix.lower())
+    kind = MESH_KINDS.get(path.suffix.lower())
     if kind is None:
-        raise ValueError(f"mesh {path.name}: unknown kind; {', '.join(KINDS)} can be shown")
+        raise ValueError(f"mesh {path.name}: unknown kind; {', '.join(MESH_KINDS)} can be shown")
     try:
-        loaded: Any = trimesh.load(io.BytesIO(_read(path, MAX_MESH)), kind, force="mesh")
+        loaded: Any = trimesh.load(io.BytesIO(_read(path, MAX_MESH_BYTES)), kind, force="mesh")
     except OSError:
         raise
     except Exception as fault:  # readers of untrusted files raise anything

@@ -26,7 +26,7 @@ from ..trajectory.trajectory_msg import TrajectoryPoint
 
 Array = npt.NDArray[np.float64]
 
-ARROW_LENGTH = 0.01  # [m/N]
+ARROW_SCALE = 0.01  # [m/N]
 ARROW_COLOURS = {Level.CONTACT: (1.0, 0.7, 0.0), Level.COLLISION: (0.9, 0.1, 0.1)}
 
 
@@ -158,7 +158,7 @@ def force_arrow(verdict: Verdict) -> MarkerArray:
     set_stamp(arrow.header.stamp, verdict.t)
     if verdict.touched and verdict.wrench is not None:
         arrow.action = Marker.ADD
-        x, y, z = (-ARROW_LENGTH * verdict.wrench[:3]).tolist()
+        x, y, z = (-ARROW_SCALE * verdict.wrench[:3]).tolist()
         arrow.points = [Point(x=x, y=y, z=z), Point()]
         arrow.scale.x, arrow.scale.y, arrow.scale.z = 0.02, 0.05, 0.08
         arrow.color.r, arrow.color.g, arrow.color.b = ARROW_COLOURS[verdict.level]

@@ -18,13 +18,13 @@ from ..trajectory.joint_move import JointMove, joint_move
 
 Array = npt.NDArray[np.float64]
 
-REACH = 0.6  # [rad or m], largest distance of a built-in posture from the middle one
+MAX_REACH = 0.6  # [rad or m], largest distance of a built-in posture from the middle one
 REACH_SHARE = 0.25  # of the joint's range, likewise
-MARGIN = 0.05  # share of its range that a joint keeps away from its limits
-PATTERN = ((1, -1, 1, 1, -1, 1, -1), (-1, 1, 1, -1, 1, -1, 1), (0, 0, 0, 0, 0, 0, 0))
+LIMIT_MARGIN = 0.05  # share of its range that a joint keeps away from its limits
+POSTURE_SIGNS = ((1, -1, 1, 1, -1, 1, -1), (-1, 1, 1, -1, 1, -1, 1), (0, 0, 0, 0, 0, 0, 0))
 SAME_POSTURE = 1e-3  # [rad or m]: no trajectory leads from a posture to itself
 DETECTOR_WAIT = 2.0  # [s] for a controller to hear the detector before the arm moves
-RETRY = 2.0  # [s] without a change of mode after which a trajectory counts as refused
+REJECTED_AFTER = 2.0  # [s] without a change of mode after which a trajectory counts as refused
 FOLLOWING = ("TRACKING", "REACTING", "RESUMING")  # modes that do not forget the trajectory
 
 
@@ -32,10 +32,10 @@ def demo_postures(model: RobotModel, start: Array) -> list[Array]:
     """Return three postures (n,) [rad or m] around `start`, away from the joint limits."""
     low = np.where(np.isfinite(model.q_min), model.q_min, -np.pi)
     high = np.where(np.isfinite(model.q_max), model.q_max, np.pi)
-    reach = np.minimum(REACH, REACH_SHARE * (high - low))
-    distance = reach + MARGIN * (high - low)
+    reach = np.minimum(MAX_REACH, REACH_SHARE * (high - low))
+    distance = reach + LIMIT_MARGIN * (high - low)
     middle = np.clip(start, low + distance, high - distance)
-    return [middle + np.resize(signs, model.n) * reach for signs in PATTERN]
+    return [middle + np.resize(signs, model.n) * reach for signs in POSTURE_SIGNS]
 
 
 def split_postures(model: RobotModel, numbers: tuple[float, ...]) -> list[Array]:
@@ -100,7 +100,7 @@ class DemoTrajectory:
 
     def _pending(self, t: float) -> bool:
         """Return whether a trajectory was sent that the controller may not have taken yet."""
-        return self._sent_at is not None and 0.0 <= t - self._sent_at < RETRY
+        return self._sent_at is not None and 0.0 <= t - self._sent_at < REJECTED_AFTER
 
     def _waits_for_detector(self, t: float) -> bool:
         """A detector may know of an earlier collision, after which the arm must not move."""

@@ -20,7 +20,7 @@ from ..model.robots import BUILT_IN
 from ..settings import leaves, yaml_section
 from .node_settings import SETTINGS, RobotSettings
 
-CONTACT, COLLISION = 0.015, 0.03  # thresholds as shares of the torque limits: as config/lwr_iii/
+CONTACT_SHARE, COLLISION_SHARE = 0.015, 0.03  # thresholds over torque limits, as of lwr_iii
 MIN_THRESHOLD = 0.05  # [N m or N], for a joint with little load
 PUSH_MARGIN = 3.0  # torque of a scripted push on its joint, times the collision threshold
 MAX_PUSH = 60.0  # [N]
@@ -50,8 +50,8 @@ def first_parameters(model: RobotModel, robot: RobotSettings) -> Parameters:
     # Where the URDF has no torque limit, twice the largest gravity torque
     twice_gravity = 2.0 * np.abs(gravity_torque(model, heaviest_posture(model)))
     limit = np.where(np.isfinite(model.tau_max), model.tau_max, twice_gravity)
-    contact = np.maximum(CONTACT * limit, MIN_THRESHOLD)
-    collision = np.maximum(COLLISION * limit, MIN_THRESHOLD)
+    contact = np.maximum(CONTACT_SHARE * limit, MIN_THRESHOLD)
+    collision = np.maximum(COLLISION_SHARE * limit, MIN_THRESHOLD)
     which = {f"robot.{name}": value for name, value, _ in leaves(robot) if value}
     return {
         "simulator_node": which

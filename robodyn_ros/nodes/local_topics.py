@@ -15,7 +15,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 
 Callback = Callable[[Any], None]
 
-ECHOES = 16  # latest local messages that are recognised when they arrive by the topic, too
+ECHOES_KEPT = 16  # latest local messages, to recognise those that arrive by the topic again
 
 
 class LocalQueue:
@@ -103,7 +103,7 @@ class LocalSubscription:
         self._subscribe = lambda: node.create_subscription(kind, topic, self._on_remote, qos)
         self._remote: Any = self._subscribe()
         self._publishers: list[LocalPublisher] = []
-        self._echoes: deque[Any] = deque(maxlen=ECHOES)  # local messages that may arrive again
+        self._echoes: deque[Any] = deque(maxlen=ECHOES_KEPT)
 
     def connect(self, publisher: LocalPublisher, queue: LocalQueue) -> None:
         """Receive from a publisher of the same topic by plain calls through this queue."""

@@ -15,7 +15,7 @@ from ..settings import ParameterSet, check, group, setting
 Numbers = tuple[float, ...]
 
 PLANTS = ("rigid", "elastic", "mujoco")
-POSITIONS = {"low": -1000.0, "high": 1000.0}  # [rad or m]
+POSITION_RANGE = {"low": -1000.0, "high": 1000.0}  # [rad or m]
 NOMINAL_RATE = "nominal rate of joint states"
 
 
@@ -43,7 +43,7 @@ class PlantSettings(ParameterSet):
     """The simulated plant."""
 
     kind: str = setting("rigid", "kind of simulation", choices=PLANTS, fixed=True)
-    start: Numbers = setting((0.0,), "initial posture", "rad or m", **POSITIONS, fixed=True)
+    start: Numbers = setting((0.0,), "initial posture", "rad or m", **POSITION_RANGE, fixed=True)
     friction: bool = setting(
         False, "motor-side friction; none behind a joint torque sensor", fixed=True
     )

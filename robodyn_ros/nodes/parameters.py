@@ -96,11 +96,11 @@ def declare_table(node: Node, name: str, row: Callable[[], Any]) -> dict[str, An
 
 
 def _warn_of_unknown(
-    node: Node, judged: Callable[[str], bool], known: Collection[str] = ()
+    node: Node, is_own: Callable[[str], bool], known: Collection[str] = ()
 ) -> None:
     """Log which of the given parameters are not declared, and the closest declared name."""
     declared = list(getattr(node, "_parameters", {}))
-    for name in sorted(filter(judged, _given(node))):
+    for name in sorted(filter(is_own, _given(node))):
         if node.has_parameter(name) or name in known:
             continue
         near = difflib.get_close_matches(name, declared, n=1)

@@ -23,7 +23,7 @@ from ..simulation.sensors import LWR_SENSORS, SensorModel
 from .node_settings import Numbers, PlantSettings
 
 OBSTACLES = ("plane", "sphere", "box", "pendulum")
-BRAKE = 10.0  # [rad/s], natural frequency of the law that holds an arm without commands
+BRAKE_FREQUENCY = 10.0  # [rad/s], natural frequency of the law that holds an arm without commands
 BRAKE_RATE = 1000.0  # [N m/s or N/s], fastest change of the brake's torque
 
 
@@ -86,7 +86,7 @@ class Brake:
 
     def __init__(self, model: RobotModel) -> None:
         limits = TorqueLimits(model.tau_max, BRAKE_RATE)
-        self._law = PassivityController.with_frequency(model, BRAKE, limits=limits)
+        self._law = PassivityController.with_frequency(model, BRAKE_FREQUENCY, limits=limits)
         self._stop = Stop(self._law)
         self._on = False
 

@@ -28,7 +28,7 @@ from .runtime import STATE_IN, STATE_OUT, JointStateMessage, run
 from .simulation_setup import BRAKE_RATE, ObstacleSettings, PushSettings, make_plant
 
 START_TIME = 1.0  # [s], first simulated time: a stamp of 0 means no time
-BATCH = 10  # steps of a free run between two runs of other callbacks: the depth of queues
+BATCH_STEPS = 10  # steps of a free run between two runs of other callbacks: the depth of queues
 BATCH_PAUSE = 1e-4  # [s], shortest time between two batches
 REPEAT_PERIOD, REPEAT_AGE = 0.2, 0.15  # [s] in which a free run without commands repeats a state
 BRAKE_RELEASE = 0.1  # [s] after the brake in which commands change the torque at its rate limit
@@ -59,7 +59,7 @@ class SimulatorNode(ArmNode):
         self.freed = 0.0  # [s] since the torque has reached the command during the release
         self.tau = np.zeros(model.n)
         self.fresh = False  # whether a command arrived since the last step
-        self.steps_left = BATCH  # of a free run, before other callbacks run
+        self.steps_left = BATCH_STEPS  # of a free run, before other callbacks run
         self.stepped = 0.0  # [s], wall time of the last step of a free run
         self.silent = math.inf  # [s] since the last command
         self.published = 0.0  # [s], wall time of the last joint states
@@ -99,7 +99,7 @@ class SimulatorNode(ArmNode):
         self.statistics.latency(time.perf_counter() - self.published)
         if self.settings.free_running:
             if not self.to_states.queue.delivering:  # a command of another process
-                self.steps_left = BATCH
+                self.steps_left = BATCH_STEPS
             if self.steps_left > 0:
                 self._step_free()
 
@@ -107,13 +107,13 @@ class SimulatorNode(ArmNode):
         """Step after a command; other callbacks run only between batches of steps."""
         self.steps_left -= 1
         self.step()
-        self.publish_state(tick=self.steps_left == BATCH - 1)
+        self.publish_state(tick=self.steps_left == BATCH_STEPS - 1)
         self.stepped = time.perf_counter()
 
     def _continue_free(self) -> None:
         """Continue after a pause, or the events executor would serve only this timer."""
         if time.perf_counter() - self.stepped > BATCH_PAUSE:
-            self.steps_left = BATCH
+            self.steps_left = BATCH_STEPS
             if self.fresh:
                 self._step_free()
 

@@ -24,7 +24,7 @@ class StateNode(ArmNode):
     sampler: Sampler
 
     def subscribe_states(self, model: RobotModel, sensing: SensingSettings) -> None:
-        """Subscribe to joint states, judged by these limits."""
+        """Subscribe to joint states, validated by these limits."""
         period = 1.0 / self.settings.rate
         self.statistics = LoopStatistics(period)
         self.sampler = Sampler(model, sensing, period, simulated=self.simulated)

@@ -23,10 +23,10 @@ from ..errors import ArgumentError
 from ..resources import share_path
 from .runtime import make_executor, shut_down, spin
 
-DOMAIN = "77"  # of the demo, unless ROS_DOMAIN_ID is set
-RANGE = "ROS_AUTOMATIC_DISCOVERY_RANGE"
+DEMO_DOMAIN = "77"  # of the demo, unless ROS_DOMAIN_ID is set
+DISCOVERY_RANGE = "ROS_AUTOMATIC_DISCOVERY_RANGE"
 PROFILES = ("FASTRTPS_DEFAULT_PROFILES_FILE", "FASTDDS_DEFAULT_PROFILES_FILE")  # old name, new
-TIMEOUT = 5.0  # [s] to find a topic or node, or for an answer
+ANSWER_TIMEOUT = 5.0  # [s] to find a topic or node, or for an answer
 SETTLING_TIME = 1.0  # [s] without a new topic after which discovery is complete
 OWN_TOPICS = 2  # of every node: /rosout, /parameter_events
 ECHO_DEPTH = 100  # [messages], queue of `echo`
@@ -39,12 +39,12 @@ def use_loopback() -> None:
     With LOCALHOST alone, Fast DDS answers no other machine but still opens its ports to them: a
     profile restricts it to the loopback interface.
     """
-    os.environ.setdefault("ROS_DOMAIN_ID", DOMAIN)
-    given = any(name in os.environ for name in (RANGE, *PROFILES))
+    os.environ.setdefault("ROS_DOMAIN_ID", DEMO_DOMAIN)
+    given = any(name in os.environ for name in (DISCOVERY_RANGE, *PROFILES))
     if given or "fastrtps" not in get_rmw_implementation_identifier():
-        os.environ.setdefault(RANGE, "LOCALHOST")
+        os.environ.setdefault(DISCOVERY_RANGE, "LOCALHOST")
         return
-    os.environ[RANGE] = "SYSTEM_DEFAULT"  # as in the profile; LOCALHOST would add to it
+    os.environ[DISCOVERY_RANGE] = "SYSTEM_DEFAULT"  # as in the profile; LOCALHOST would add to it
     for name in PROFILES:
         os.environ[name] = str(share_path("config", "fastdds_loopback.xml"))
 
@@ -78,7 +78,7 @@ def topics() -> list[tuple[str, str, int]]:
                 seen, since = names, time.monotonic()
             return len(names) > OWN_TOPICS and time.monotonic() - since > SETTLING_TIME
 
-        spin(executor, settled, TIMEOUT)
+        spin(executor, settled, ANSWER_TIMEOUT)
         found = [(name, kinds[0], node.count_publishers(name)) for name, kinds in seen]
     return sorted(row for row in found if row[2])
 
@@ -91,18 +91,18 @@ def echo(topic: str, count: int = 0) -> Iterator[str]:
         node.create_subscription(kind, name, waiting.append, matching_qos(node, name, ECHO_DEPTH))
         received = 0
         while not count or received < count:
-            spin(executor, lambda: bool(waiting), TIMEOUT)
+            spin(executor, lambda: bool(waiting), ANSWER_TIMEOUT)
             if waiting:
                 received += 1
                 yield _text(waiting.popleft())
             elif count:
-                raise ArgumentError(f"no message on {name} for {TIMEOUT:g} s")
+                raise ArgumentError(f"no message on {name} for {ANSWER_TIMEOUT:g} s")
 
 
 def get_parameters(node_name: str, names: list[str] | None = None) -> dict[str, Any]:
     """Return parameters of a node by name; by default all of them."""
     with open_terminal() as (node, executor):
-        return ask_parameters(node, executor, node_name, names, TIMEOUT)
+        return ask_parameters(node, executor, node_name, names, ANSWER_TIMEOUT)
 
 
 def ask_parameters(
@@ -120,9 +120,9 @@ def ask_parameters(
 def set_parameter(node_name: str, name: str, value: Any) -> tuple[bool, str]:
     """Set a parameter; return whether the node accepted it, and its reason if not."""
     with open_terminal() as (node, executor):
-        client = _parameter_client(node, executor, node_name, TIMEOUT)
+        client = _parameter_client(node, executor, node_name, ANSWER_TIMEOUT)
         wanted = Parameter(name, value=value).to_parameter_msg()
-        result = _answer(executor, client.set_parameters([wanted]), TIMEOUT).results[0]
+        result = _answer(executor, client.set_parameters([wanted]), ANSWER_TIMEOUT).results[0]
     return result.successful, result.reason
 
 
@@ -154,7 +154,7 @@ def _find_topic(node: Node, executor: Any, topic: str) -> tuple[str, Any]:
                 found[name] = types[0]
         return bool(found)
 
-    spin(executor, discovered, TIMEOUT)
+    spin(executor, discovered, ANSWER_TIMEOUT)
     if len(found) != 1:
         names = ", ".join(sorted(found)) or "none"
         raise ArgumentError(f"topics that match '{topic}': {names}; `robodyn topics` lists all")

@@ -21,8 +21,8 @@ UNFINISHED = (
     "its recorder was killed before it could finish: `mcap recover` repairs the .mcap file, "
     "`ros2 bag reindex` writes the metadata"
 )
-VERSION: Final = 8  # of the metadata; the newest that releases before Jazzy read, too
-INFINITE = (2147483647, 4294967295)  # [s], [ns]
+METADATA_VERSION: Final = 8  # of the metadata; the newest that releases before Jazzy read, too
+QOS_INFINITE = (2147483647, 4294967295)  # [s], [ns]
 
 
 def quiet(share: float, what: str) -> None:
@@ -174,7 +174,7 @@ class BagWriter(AbstractContextManager["BagWriter"]):
         if path.exists():
             raise ArgumentError(f"'{path}' exists already; name another folder")
         self.path = path
-        self._writer = Writer(path, version=VERSION, storage_plugin=StoragePlugin.MCAP)
+        self._writer = Writer(path, version=METADATA_VERSION, storage_plugin=StoragePlugin.MCAP)
         self.types = get_typestore(Stores.ROS2_JAZZY)
         self.counts: dict[str, int] = {}
         self._connections: dict[str, Any] = {}
@@ -248,7 +248,7 @@ def _profile(reliable: bool, latched: bool) -> Any:
     from rosbags import interfaces as ros
 
     reliability, durability = ros.QosReliability, ros.QosDurability
-    never = ros.QosTime(*INFINITE)
+    never = ros.QosTime(*QOS_INFINITE)
     return ros.Qos(
         history=ros.QosHistory.KEEP_LAST,
         depth=1 if latched else 10,

@@ -38,7 +38,7 @@ class AnalysisOptions:
     sources: Sources = Sources()
     columns: str | None = None  # of a CSV file
     gains: tuple[float, ...] | None = None  # drive gains [N m/A]
-    contacts: tuple[Span, ...] | None = None  # [s], contacts that the user knows of
+    contacts: tuple[Span, ...] | None = None  # [s], contacts known to the user
 
 
 @dataclass(frozen=True, eq=False)

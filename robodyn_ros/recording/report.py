@@ -27,7 +27,7 @@ from .figures import residual_figure, torque_figure, tracking_figure, trade_off_
 from .node_yaml import NodeParameters, text
 from .offline import Detection, Event
 from .run import Run
-from .tuning import COLLISION, MARGIN, MIN_THRESHOLD, RATES, SCALES, Tuning
+from .tuning import COLLISION_FACTOR, MARGIN, MIN_THRESHOLD, RATES, SCALES, Tuning
 
 WALL_TIME_FROM = 1e8  # [s]: smaller stamps are simulated time
 CONTACTS_UNKNOWN = (
@@ -214,8 +214,8 @@ def _thresholds(
         note(
             "From the part of the run without contact. For 0 alarms per hour they have a margin "
             f"of {MARGIN:g} for motions that were not recorded. Alarms are counted at the level "
-            f"CONTACT; COLLISION thresholds are {COLLISION:g} times as high. No threshold is "
-            f"below {MIN_THRESHOLD:.1%} of the effort limit."
+            f"CONTACT; COLLISION thresholds are {COLLISION_FACTOR:g} times as high. No threshold "
+            f"is below {MIN_THRESHOLD:.1%} of the effort limit."
         ),
         note(
             f"{60.0 * tuning.hours:.1f} minutes free of contact are too short to show a rate of "

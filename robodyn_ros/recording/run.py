@@ -157,7 +157,7 @@ def read_samples(
     sensing: SensingSettings | None = None,
     rate: float | None = None,
 ) -> Run:
-    """Return the samples in a bag, judged as the node judges messages.
+    """Return the samples in a bag, validated as the node validates messages.
 
     gains: drive gains [N m/A], if efforts are currents; rate: nominal, of the joint states [Hz];
     by default their median rate.

@@ -25,7 +25,7 @@ from .run import Array, Run, Span
 
 RATES = (0, 1, 10)  # [1/h], offered rates of false alarms
 MARGIN = 1.2  # factor for motions that were not recorded
-COLLISION = 2.0  # collision thresholds over contact thresholds
+COLLISION_FACTOR = 2.0  # collision thresholds over contact thresholds
 SCALES = np.unique(np.concatenate([np.geomspace(0.2, 2.0, 31), [1.0, MARGIN]]))
 MIN_THRESHOLD = 1e-3  # share of the effort limit: the resolution of sensors
 BUCKETS = 4000  # parts of the run; the largest residuals of each are calibrated on
@@ -57,7 +57,7 @@ class Tuning:
         """Return the settings with the thresholds of this scale."""
         scaled = self.shape.scaled(scale)
         limit = replace(scaled, base=np.maximum(scaled.base, self.floor))
-        contact, collision = _as_settings(limit), _as_settings(limit.scaled(COLLISION))
+        contact, collision = _as_settings(limit), _as_settings(limit.scaled(COLLISION_FACTOR))
         return replace(self.settings, contact=contact, collision=collision)
 
 

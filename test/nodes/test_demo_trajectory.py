@@ -9,7 +9,7 @@ from diagnostic_msgs.msg import DiagnosticArray  # isort: skip
 import robodyn_ros as rd
 from robodyn_ros.nodes.demo_trajectory import (
     DETECTOR_WAIT,
-    RETRY,
+    REJECTED_AFTER,
     DemoTrajectory,
     demo_postures,
     split_postures,
@@ -82,9 +82,9 @@ def test_after_a_safe_hold_it_starts_from_where_the_arm_is(mode):
 def test_a_refused_trajectory_is_followed_by_another_after_a_while():
     demo = holding()
     first = demo.next(0.0)
-    assert not demo.needs_position(RETRY - 0.01) and demo.needs_position(RETRY)
+    assert not demo.needs_position(REJECTED_AFTER - 0.01) and demo.needs_position(REJECTED_AFTER)
     demo.on_position(START)
-    second = demo.next(RETRY)
+    second = demo.next(REJECTED_AFTER)
     assert np.abs(second.q1 - first.q1).max() > 0.1
 
 

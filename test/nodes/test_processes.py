@@ -104,7 +104,7 @@ def test_two_arms_in_two_namespaces_and_a_look_from_a_second_terminal(capfd, mon
         assert terminal.get_parameters(detector)["monitor.gain"] == 33.0
         accepted, reason = terminal.set_parameter(detector, "monitor.gain", -1.0)
         assert not accepted and "gain must be" in reason
-        monkeypatch.setattr(terminal, "TIMEOUT", 0.5)
+        monkeypatch.setattr(terminal, "ANSWER_TIMEOUT", 0.5)
         with pytest.raises(rd.ArgumentError, match="no node 'no_such_node'"):
             terminal.get_parameters("no_such_node")
     assert [process.returncode for process in (*left, *right)] == [0, 0]

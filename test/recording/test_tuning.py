@@ -8,7 +8,14 @@ from robodyn_ros.detection.monitor_settings import MonitorSettings, ThresholdSet
 from robodyn_ros.recording import node_yaml
 from robodyn_ros.recording.command import AnalysisOptions, analysed, tuned_yaml
 from robodyn_ros.recording.offline import detect
-from robodyn_ros.recording.tuning import COLLISION, MARGIN, MIN_THRESHOLD, RATES, SCALES, tune
+from robodyn_ros.recording.tuning import (
+    COLLISION_FACTOR,
+    MARGIN,
+    MIN_THRESHOLD,
+    RATES,
+    SCALES,
+    tune,
+)
 
 pytest.importorskip("rosbags")
 
@@ -71,7 +78,7 @@ def test_levels_and_floor(touched, tmp_path):
     _, tuning = touched
     settings = tuning.at(1.0)
     ratio = np.array(settings.collision.base) / np.array(settings.contact.base)
-    np.testing.assert_allclose(ratio, COLLISION, rtol=0.02)
+    np.testing.assert_allclose(ratio, COLLISION_FACTOR, rtol=0.02)
     _, exact = tuned(write_bag(tmp_path / "exact", touches=(), noise=0.0))
     for scale in (SCALES[0], 1.0):
         assert (np.array(exact.at(scale).contact.base) >= MIN_THRESHOLD * MODEL.tau_max).all()
