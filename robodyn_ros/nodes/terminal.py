@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -85,7 +84,7 @@ def topics() -> list[tuple[str, str, int]]:
 
 def echo(topic: str, count: int = 0) -> Iterator[str]:
     """Yield `count` messages of a topic, or all if it is 0, as text; topic: may be an ending."""
-    waiting: deque[Any] = deque()
+    waiting: list[Any] = []  # rclpy takes no deque.append
     with open_terminal() as (node, executor):
         name, kind = _find_topic(node, executor, topic)
         node.create_subscription(kind, name, waiting.append, matching_qos(node, name, ECHO_DEPTH))
@@ -94,7 +93,7 @@ def echo(topic: str, count: int = 0) -> Iterator[str]:
             spin(executor, lambda: bool(waiting), ANSWER_TIMEOUT)
             if waiting:
                 received += 1
-                yield _text(waiting.popleft())
+                yield _text(waiting.pop(0))
             elif count:
                 raise ArgumentError(f"no message on {name} for {ANSWER_TIMEOUT:g} s")
 
