@@ -1,7 +1,5 @@
 """CollisionDetector: from a residual to UNKNOWN, CLEAR, CONTACT or COLLISION."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from enum import IntEnum
@@ -173,7 +171,7 @@ class CollisionDetector:
         self._reason = reason
         self._state: CollisionState | None = None
 
-    def continue_from(self, other: CollisionDetector) -> None:
+    def continue_from(self, other: "CollisionDetector") -> None:
         """Continue where another detector of the same robot stands."""
         for level in range(2):
             self._rows(level)[int(ABOVE) :] = other._rows(level)[int(ABOVE) :]

@@ -8,8 +8,6 @@ observer's own filter. If the effort is s times that on every loaded joint, then
 No push does that for long: it would have to follow weight and motion on all joints alike.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -94,7 +92,7 @@ class EffortScale:
         self.own[int(LIMIT)] = np.maximum(threshold, 1e-6)
         self.seconds = np.zeros(1)
 
-    def continue_from(self, other: EffortScale) -> None:
+    def continue_from(self, other: "EffortScale") -> None:
         """Continue with the filtered torque of another one that watched the same robot."""
         self.own[int(TAU)] = other.own[int(TAU)]
 

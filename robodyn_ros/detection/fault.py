@@ -1,7 +1,5 @@
 """Fault: a defect of drives, sensors or wiring that the monitor found on a stream of samples."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 SENSOR_FREEZE = "sensor_freeze"  # a joint's reading does not change although its torque does

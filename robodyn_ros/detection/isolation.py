@@ -5,8 +5,6 @@ residual carries the touched link, unless the force passes through that joint's 
 residual does not determine the link.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

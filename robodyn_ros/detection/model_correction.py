@@ -9,8 +9,6 @@ Only excited errors are corrected; otherwise the model stays as it is. `identify
 from scratch; this needs less motion and trusts the model more.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -5,8 +5,6 @@ inertia, which stays physically consistent; with friction two more per joint. Ea
 its bound.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any

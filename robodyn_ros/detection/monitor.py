@@ -7,8 +7,6 @@ step over a whole recording. There is no clock here: times come with the samples
 has judged.
 """
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

@@ -3,8 +3,6 @@
 They stand apart so that nodes that only declare them need not compile the detector's kernels.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from ..dynamics.dispatch import per_joint

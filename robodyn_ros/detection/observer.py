@@ -13,8 +13,6 @@ which is exact for a constant external torque and any dt, and of second order in
 changes of momentum count: starting in motion leaves no error.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
@@ -173,7 +171,7 @@ class MomentumObserver:
             r = self._carefully(q, qd, tau)
         return r
 
-    def continue_from(self, other: MomentumObserver) -> None:
+    def continue_from(self, other: "MomentumObserver") -> None:
         """Continue where another observer of the same robot stands: r does not jump.
 
         If the model or the definition of the external torque differs, the next sample only starts

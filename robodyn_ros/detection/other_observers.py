@@ -10,8 +10,6 @@ The last is for drives that take velocity commands and report no torque. It sees
 contact and forgets a steady one.
 """
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 

@@ -6,8 +6,6 @@ Each column of N is the residual that one model error of a standard deviation wo
 small, so they add up. `correct_model` and `identify_fault` both use it.
 """
 
-from __future__ import annotations
-
 import math
 from functools import cached_property
 

@@ -7,8 +7,6 @@ and acceleration (inertia), so a threshold that follows them can be far lower at
 one that stays quiet in motion.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -63,7 +61,7 @@ class Thresholds:
             limit = limit + self.per_acceleration * np.abs(qdd)
         return np.asarray(limit)
 
-    def scaled(self, factor: float) -> Thresholds:
+    def scaled(self, factor: float) -> "Thresholds":
         """Return all thresholds times a factor."""
         return Thresholds(
             factor * self.base,

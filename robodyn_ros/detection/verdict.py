@@ -1,7 +1,5 @@
 """Verdict: what the monitor says about one sample."""
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

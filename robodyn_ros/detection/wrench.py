@@ -1,7 +1,5 @@
 """External wrench on a link, from the residual: J^T W = r."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """A Log from a ROS 2 bag of sensor_msgs/JointState."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Sequence
 from os import PathLike

@@ -1,7 +1,5 @@
 """A Log from a CSV file: which column is which, by name or by number."""
 
-from __future__ import annotations
-
 import csv
 import warnings
 from collections.abc import Sequence
@@ -41,7 +39,7 @@ class ColumnMap:
             raise ArgumentError("q, qd and tau must list the same number of columns")
 
     @classmethod
-    def parse(cls, text: str) -> ColumnMap:
+    def parse(cls, text: str) -> "ColumnMap":
         """Return the map of 't=0 q=1-6 qd=7-12 tau=13-18', or of names: 't=time q=q1,q2 …'."""
         found: dict[str, list[Column]] = {}
         for item in text.split():

@@ -5,8 +5,6 @@ stop, the driver holds the arm by itself: the applied torque is unknown then, an
 they resume.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import replace

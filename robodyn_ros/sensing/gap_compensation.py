@@ -6,8 +6,6 @@ taken, and half their difference bounds its error. The residual follows such an 
 a push and forgets it as fast; that part of the residual is not counted.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -94,7 +92,7 @@ class GapCompensation:
         """Forget the previous sample."""
         restart_gap(self.own, self.common)
 
-    def continue_from(self, other: GapCompensation) -> None:
+    def continue_from(self, other: "GapCompensation") -> None:
         """Continue where another one stands, with this one's gain."""
         self.own[int(LAST) :] = other.own[int(LAST) :]
         self.common[:] = other.common

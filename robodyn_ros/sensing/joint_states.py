@@ -4,8 +4,6 @@ A message may name the joints in any order, which may change, and other joints b
 publishers may each report some of the joints: their parts are merged within a sample period.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Log: a recorded motion, judged once by the limits of `SensingSettings`."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any
@@ -60,7 +58,7 @@ class Log:
         """Number of joints."""
         return int(self.q.shape[1])
 
-    def part(self, first: int, last: int | None = None) -> Log:
+    def part(self, first: int, last: int | None = None) -> "Log":
         """Return the samples `first` to `last`, counted as in a slice."""
         rows = slice(first, last)
         return Log(self.t[rows], self.q[rows], self.qd[rows], self.tau[rows], self.name)

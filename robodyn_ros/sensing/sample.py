@@ -4,8 +4,6 @@ Messages, rows of a bag and lines of a CSV file all become samples. Everything b
 trusts the status and checks nothing again.
 """
 
-from __future__ import annotations
-
 import math
 from enum import IntEnum
 from typing import NamedTuple

@@ -5,8 +5,6 @@
 Whatever arrives becomes at most one sample; its status says whether it can be used.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 from typing import Any
@@ -262,7 +260,7 @@ class Samples:
         return np.asarray(self.status <= Status.RESTART)
 
     @classmethod
-    def of(cls, model: RobotModel, samples: list[Sample]) -> Samples:
+    def of(cls, model: RobotModel, samples: list[Sample]) -> "Samples":
         """Collect samples made one by one."""
         unknown = np.full(model.n, math.nan)
 

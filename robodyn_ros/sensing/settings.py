@@ -3,8 +3,6 @@
 The nodes declare it as `sensing.*`; offline analysis takes the same object.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from ..settings import check, setting

@@ -5,8 +5,6 @@ rejected; a publisher whose clock differs from ours by a constant is accepted on
 a clock that was reset starts a new stream of samples. [s] throughout.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -5,8 +5,6 @@ or the change of the commanded torque. The caller says how far the joint was exp
 the previous sample and how much of it a true reading may ignore.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -3,8 +3,6 @@
 This is the one place where measured values are judged; `SensingSettings` has every limit.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from identification_cases import ARM, log_of, motion_of
 from ros_harness import bench
+from sample_cases import valid_sample
 
 import robodyn_ros as rd
 from robodyn_ros.errors import ArgumentError, UrdfError
@@ -109,7 +110,7 @@ def test_the_detector_is_quiet_on_the_motion_and_detects_a_push(identified):
         levels = []
         for k in range(600):
             push = 20.0 if k > 500 else 0.0
-            report = monitor.update(log.t[k], log.q[k], log.qd[k], log.tau[k] - push)
-            levels.append(report.state.level.name)
+            sample = valid_sample(log.t[k], log.q[k], log.qd[k], log.tau[k] - push)
+            levels.append(monitor.update(sample).level.name)
     assert set(levels[50:500]) == {"CLEAR"}
     assert levels[-1] == "COLLISION"

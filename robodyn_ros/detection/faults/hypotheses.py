@@ -3,8 +3,6 @@
 Each search tries one kind on all joints and from all onsets, and yields its best fits.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

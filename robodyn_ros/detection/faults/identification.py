@@ -8,8 +8,6 @@ is its filtered version, besides model errors and noise:
 The hypothesis that explains most of y, at a price per parameter, is reported.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy.typing as npt

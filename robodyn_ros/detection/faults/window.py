@@ -6,8 +6,6 @@ theta, the model errors, is the same before and after the onset. So the part of 
 the fault determines the model errors, and the fault is the change.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
