@@ -13,7 +13,6 @@ import sys
 import time
 from pathlib import Path
 
-import numpy as np
 from PIL import Image
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "test" / "dashboard"))
@@ -81,9 +80,9 @@ class Arm:
     def step(self) -> None:
         """One sample of everything."""
         state, names = self.plant.state, self.model.joint_names
-        report = self.monitor.update(state.t, state.q, state.qd, state.tau)
-        found = report.state
-        self.controller.contact(found.level is Level.COLLISION, report.r)
+        sample = rd.Sample(state.t, STEP, state.q, state.qd, state.tau, rd.Status.OK)
+        verdict = self.monitor.update(sample)
+        self.controller.contact(verdict.level is Level.COLLISION, verdict.r)
         tau = self.controller.update(state.t, state.q, state.qd)
         self.demo.on_controller(self.controller.mode.name, self.controller.reason, True)
         if self.demo.needs_position(state.t):
@@ -93,12 +92,12 @@ class Arm:
         feed, wanted = self.feed, self.controller.reference
         feed.on_state(state.t, names, state.q, state.tau)
         feed.on_reference(state.t, names, wanted.q, wanted.qd)
-        feed.on_residual(state.t, names, report.r)
+        feed.on_residual(state.t, names, verdict.r)
         feed.on_truth(names, state.tau_ext)
-        feed.on_wrench(report.link, report.wrench[:3])
-        force = float(np.linalg.norm(report.wrench[:3]))
-        reason = found.reason if found.level is Level.UNKNOWN else ""
-        feed.on_detector(found.level.name, found.link or "", force, " ".join(found.joints), reason)
+        if verdict.wrench is not None:
+            feed.on_wrench(verdict.wrench_link, verdict.wrench[:3])
+        joints = " ".join(verdict.joints)
+        feed.on_detector(verdict.level.name, verdict.link, verdict.force, joints, verdict.cause)
         feed.mode = self.controller.mode.name
         self.plant.step(tau, STEP)
 

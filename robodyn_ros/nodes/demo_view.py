@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 from rich import box
 from rich.console import Group
+from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
@@ -67,7 +68,7 @@ def events_table(events: list[Event]) -> Table:
 def _table(*headings: str) -> Table:
     table = Table(box=box.SIMPLE_HEAD)
     for heading in headings:  # numbers have a unit
-        table.add_column(heading, justify="right" if "[" in heading else "left")
+        table.add_column(escape(heading), justify="right" if "[" in heading else "left")
     return table
 
 

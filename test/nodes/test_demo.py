@@ -1,5 +1,7 @@
 """What `robodyn demo` says about a run: pushes found, pushes missed and false alarms."""
 
+import io
+
 import numpy as np
 from rich.console import Console
 from ros_harness import bench
@@ -50,3 +52,10 @@ def test_a_missed_push_is_an_event_without_a_verdict():
         (push,) = observed(there.node).events()
     assert push.pushed and push.reported is None
     assert "missed" in text_of([push])
+
+
+def test_headings_keep_their_units():
+    console = Console(width=120, record=True, file=io.StringIO())
+    console.print(events_table([]))
+    text = console.export_text()
+    assert "time [s]" in text and "delay [ms]" in text and "force [N]" in text
