@@ -82,7 +82,7 @@ def identify(
     ] = "differences",
     friction: Annotated[
         str, Option(help="Friction terms; none for joint torque sensors.")
-    ] = "viscous,coulomb,stribeck,offset,common.load",
+    ] = "viscous,coulomb,stribeck,offset,load",
     rotors: Annotated[bool, Option(help="Identify rotor inertias, too.")] = True,
     prior: Annotated[
         float, Option(help="Expected relative error of the nominal inertial parameters.")
