@@ -20,7 +20,7 @@ demo: $(READY)  ## the collision demo; ARGS="…" goes to robodyn demo, e.g. --h
 
 test: lint  ## lint, then all tests; ARGS="…" goes to pytest
 	@echo "compiling the kernels: up to a minute the first time"
-	$(BIN)/python -c "import robodyn_ros as rd; rd.warmup(rd.robots.planar_2r())"
+	$(BIN)/python test/compile_kernels.py
 	OPENBLAS_NUM_THREADS=1 ROS_PYTHON_CHECK_FIELDS=1 $(BIN)/python -m pytest -n 3 $(ARGS)
 
 bench: $(READY)  ## figures and their bars; BENCH= a program of benchmark/, e.g. detection, ros_loop, operations
