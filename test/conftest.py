@@ -21,6 +21,7 @@ WALL_CLOCK = {
     ),
     "one process": (
         "dashboard/test_browser.py",
+        "dashboard/test_dashboard_bridge.py",
         "dashboard/test_demo_page.py",
         "recording/test_recorder.py",
         "test_guide.py",

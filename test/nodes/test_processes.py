@@ -72,7 +72,7 @@ def test_three_processes_detect_a_push_react_resume_and_stop(capfd):
 
 
 def test_two_arms_in_two_namespaces_and_a_look_from_a_second_terminal(capfd, monkeypatch):
-    monkeypatch.setattr(terminal, "TIMEOUT", 30.0)  # [s], on a busy machine
+    monkeypatch.setattr(terminal, "ANSWER_TIMEOUT", 30.0)  # [s], on a busy machine
     demos = [Demo(PARAMS, 0.0, True, side, overrides=QUIET) for side in ("left", "right")]
     heard, modes = {"left": [], "right": []}, []
     with running(demos[0]) as left, running(demos[1]) as right:
