@@ -1,4 +1,4 @@
-"""Compile every kernel into the cache, once, before several test processes would do so at a time."""
+"""Compile every kernel into the cache, before several test processes would do so at a time."""
 
 from importlib import import_module
 from pkgutil import walk_packages
