@@ -178,7 +178,7 @@ def test_the_demo_does_what_the_makefile_says(monkeypatch, tmp_path):
     pytest.importorskip("rclpy", reason="ROS 2 is not installed")
     monkeypatch.setenv("ROS_DOMAIN_ID", str(own_domain()))
     picture = tmp_path / "demo.png"
-    options = ["--headless", "--composed", "--duration", "20", "--picture", str(picture)]
+    options = ["--headless", "--composed", "--duration", "18", "--picture", str(picture)]
     out = run(sys.executable, "-m", "robodyn_ros.cli", "demo", *options)
     assert "4 pushes found, no false alarm, the arm resumed" in out
     assert picture.stat().st_size > 20_000
