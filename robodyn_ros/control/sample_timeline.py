@@ -45,7 +45,7 @@ class SampleTimeline:
         return max(timeout + self.period, self.sensing.silence_periods * self.period)
 
     def ignore(self, dt: float) -> None:
-        """Count a valid sample that cannot be used, dt [s] after the previous valid one."""
+        """Count a valid but unusable sample, dt [s] after the previous valid one."""
         self._ignored, self._dt = self.silence(dt), 0.0
 
     def accept(self, t: float, silence: float, max_gap: float) -> float:

@@ -22,7 +22,7 @@ from .visuals import Visuals, read_visuals
 FRAME_RATE = 30.0  # [Hz], highest frame rate
 CHART_FRAMES = 3  # frames between two drawings of charts and numbers
 ACTIONS_QUEUED = 100  # clicks waiting to be carried out
-NOTES_SHOWN = 3  # sentences about visuals that cannot be shown
+NOTES_SHOWN = 3  # sentences about visuals that are left out
 
 
 class Page:

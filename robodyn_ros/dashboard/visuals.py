@@ -2,7 +2,7 @@
 
 An untrusted URDF must not choose which files are opened: a mesh must be a regular file of limited
 size inside the URDF's own folder or the package that it names. Nothing is downloaded, and no path
-leaves these folders. A visual that cannot be shown is left out and reported.
+leaves these folders. Unreadable visuals are left out and reported.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Visual(NamedTuple):
 
 
 class Visuals(NamedTuple):
-    """Visuals to draw, and sentences about those that cannot be drawn."""
+    """Visuals to draw, and sentences about those left out."""
 
     shown: list[Visual]
     missing: list[str]

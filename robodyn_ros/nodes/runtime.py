@@ -66,7 +66,7 @@ def run(
     # rclpy's own handlers race with publishing: the context is gone while callbacks still run
     try:
         rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
-    except RuntimeError as error:  # such as a parameter file that cannot be read
+    except RuntimeError as error:  # e.g. an unreadable parameter file
         print(f"error: {error}", file=sys.stderr)
         return 1
     nodes: list[Node] = []
