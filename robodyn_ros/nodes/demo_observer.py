@@ -60,8 +60,9 @@ class DemoObserver:
         self.mode = self.reason = ""  # of the controller
         self.contact = self.collision = np.zeros(0)  # thresholds at rest
         self.script: list[tuple[float, str, float]] = []  # time [s], link, force [N] of each push
-        self._detector = AsyncParameterClient(node, "dynamics_node")
-        self._plant = AsyncParameterClient(node, "simulator_node")
+        # Until its thresholds were asked for
+        self._detector: AsyncParameterClient | None = AsyncParameterClient(node, "dynamics_node")
+        self._plant, self._asked_plant = AsyncParameterClient(node, "simulator_node"), False
         for kind, topic, callback, qos in (
             (JointState, "dynamics_node/residual", self._on_residual, STATE_IN),
             (JointState, "simulator_node/external_torque", self._on_truth, STATE_IN),
@@ -80,13 +81,21 @@ class DemoObserver:
         if not self.names:
             self.names = list(message.name)
             self.contact = self.collision = np.ones(len(self.names))
-            bases = [f"monitor.{level}.base" for level in LEVELS]
-            self._detector.get_parameters(bases).add_done_callback(self._on_thresholds)
-            names = self._plant.get_parameters(["pushes.names"])
-            names.add_done_callback(self._on_push_names)
+        self._ask_once_ready()
         t, r = read_effort(message)
         self.t.append(t)
         self.r.append(r)
+
+    def _ask_once_ready(self) -> None:
+        """Ask for thresholds and scripted pushes; a request to a service not yet found is lost."""
+        if self._detector is not None and self._detector.services_are_ready():
+            bases = [f"monitor.{level}.base" for level in LEVELS]
+            self._detector.get_parameters(bases).add_done_callback(self._on_thresholds)
+            self._detector = None
+        if not self._asked_plant and self._plant.services_are_ready():
+            names = self._plant.get_parameters(["pushes.names"])
+            names.add_done_callback(self._on_push_names)
+            self._asked_plant = True
 
     def _on_thresholds(self, answer: Any) -> None:
         n = len(self.names)
