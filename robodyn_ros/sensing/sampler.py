@@ -31,7 +31,8 @@ TRANSPORT = 0.015  # [s] of wall time that messages may take after simulated tim
 CAUSES = {
     stamps.REPEATED: "stamp repeated",
     stamps.BACKWARD: "stamp goes back by {value:.3g} s",
-    stamps.AHEAD: "stamp is {value:.3g} s in the future",
+    stamps.AHEAD: "stamp is {value:.3g} s in the future; synchronise the clocks (chrony, PTP), or "
+    "set sensing.stamps to receipt; if one side runs on simulated time, set use_sim_time on both",
     stamps.BEHIND: "stamp is {value:.3g} s old; if the clocks differ, set sensing.stamps to "
     "receipt, or for a bag use_sim_time and play with --clock",
     stamps.LEAP: "stamp leaps {value:.3g} s ahead of the clock",
