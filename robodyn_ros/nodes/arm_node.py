@@ -24,6 +24,9 @@ from .runtime import LATCHED, STATE_IN
 
 GRAPH_PERIOD = 0.05  # [s] between two checks for subscribers
 WARNING_PERIOD = 1.0  # [s] between two warnings of the same prefix
+# Refused requests that are logged: this many at once, and of more a little over one a second
+REFUSAL_BURST, REFUSAL_RATE = 5.0, 1.1
+LOGGED_LENGTH = 500  # [characters], longest text of a refusal
 
 
 class ArmNode(Node):
@@ -31,11 +34,13 @@ class ArmNode(Node):
 
     def __init__(self, name: str, settings: Any) -> None:
         super().__init__(name)
-        self.parameters = Parameters(self, settings, self.prepare_settings)
+        self.parameters = Parameters(self, settings, self.prepare_settings, self.warn_refused)
         self.stopped = False
         self.exit_code = 0
         self.robot: RobotModel | None = None
         self._warned_at: dict[str, float] = {}  # prefix: wall time [s]
+        self._refusals_left, self._refused_at = REFUSAL_BURST, -math.inf  # second: wall time [s]
+        self._unlogged = 0  # refusals since the last one that was logged
         self.last_warning = ""  # since /diagnostics was last published
         self.local_publishers: list[LocalPublisher] = []
         self.local_subscriptions: list[LocalSubscription] = []
@@ -113,6 +118,22 @@ class ArmNode(Node):
         if wall - self._warned_at.get(prefix, -math.inf) >= WARNING_PERIOD:
             self._warned_at[prefix] = wall
             self.get_logger().warning(text)
+
+    def warn_refused(self, text: str) -> None:
+        """Log a refused request, such as a parameter or a trajectory; show it on /diagnostics.
+
+        A person sees each one, whatever streams of data are warned of. Of a flood, one a second.
+        """
+        wall, self.last_warning = self.wall(), text[:LOGGED_LENGTH]
+        earned = REFUSAL_RATE * (wall - self._refused_at)
+        self._refusals_left = min(self._refusals_left + earned, REFUSAL_BURST)
+        self._refused_at = wall
+        if self._refusals_left < 1.0:
+            self._unlogged += 1
+            return
+        more = f" (and {self._unlogged} more since the last)" if self._unlogged else ""
+        self._refusals_left, self._unlogged = self._refusals_left - 1.0, 0
+        self.get_logger().warning(self.last_warning + more)
 
     def poll_graph(self) -> None:
         """Check which topics have subscribers."""

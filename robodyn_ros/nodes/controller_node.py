@@ -160,7 +160,7 @@ class ControllerNode(StateNode):
             names, points = message.joint_names, message.points
             self.arm.follow(from_points(names, points, joint_names=own, start=start))
         except RobodynError as error:
-            self.warn_throttled(f"rejected a trajectory: {error}")
+            self.warn_refused(f"rejected a trajectory: {error}")
 
     def _on_residual(self, message: JointState) -> None:
         if not self.arm.uses_residual:
@@ -198,6 +198,7 @@ class ControllerNode(StateNode):
             response.success, response.message = True, self.arm.mode.value
         except RobodynError as error:
             response.success, response.message = False, str(error)
+            self.warn_refused(f"rejected clear: {error}")
         return response
 
     def begin_stop(self) -> None:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Callable, Collection, Sequence
+from itertools import combinations
 from typing import Any
 
 from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor, SetParametersResult
+from rcl_interfaces.srv import SetParameters, SetParametersAtomically
+from rclpy.exceptions import ParameterNotDeclaredException
 from rclpy.node import Node
 from rclpy.parameter import Parameter
+from rclpy.qos import qos_profile_parameters
 
 from ..errors import ArgumentError, RobodynError
 from ..settings import About, changed, converted, leaves
@@ -23,18 +27,25 @@ RENAMED = {
     "motion": "active of demo_node",
     "demo_speed": "speed of demo_node",
 }
+MAX_PAIRED = 12  # refused parameters of one request that are tried in pairs
+MAX_NAME = 200  # [characters] of a name that are compared
 
 
 class Parameters:
     """A node's parameter set, kept equal to its ROS parameters.
 
-    prepare: checks a new set and returns the function that applies it, or raises.
+    prepare: checks a new set and returns the function that applies it, or raises. refused: called
+    with a text for each parameter that a client could not set.
     """
 
     def __init__(
-        self, node: Node, settings: Any, prepare: Callable[[Any], Callable[[], None]]
+        self,
+        node: Node,
+        settings: Any,
+        prepare: Callable[[Any], Callable[[], None]],
+        refused: Callable[[str], None],
     ) -> None:
-        self._prepare = prepare
+        self._node, self._prepare, self._refused = node, prepare, refused
         self._checked: tuple[Any, Callable[[], None]] | None = None
         if renamed := sorted(RENAMED.keys() & set(_given(node))):
             names = ", ".join(f"{name} is now {RENAMED[name]}" for name in renamed)
@@ -45,6 +56,48 @@ class Parameters:
         _warn_of_unknown(node, lambda name: not name.startswith(DECLARED_ELSEWHERE), known)
         node.add_on_set_parameters_callback(self._check)
         node.add_post_set_parameters_callback(self._apply)
+        self._serve()
+
+    def _serve(self) -> None:
+        """Replace rclpy's services that set parameters.
+
+        Its set_parameters sets one after the other, so that of two parameters that must fit each
+        other, as `ros2 param load` sends them, one is refused.
+        """
+        node, kinds = self._node, (SetParameters, SetParametersAtomically)
+        for service in [service for service in node.services if service.srv_type in kinds]:
+            node.destroy_service(service)
+        qos = qos_profile_parameters
+        node.create_service(kinds[0], "~/set_parameters", self._on_set, qos_profile=qos)
+        name = "~/set_parameters_atomically"
+        node.create_service(kinds[1], name, self._on_set_all, qos_profile=qos)
+
+    def _on_set(self, request: Any, response: Any) -> Any:
+        """Set what can be set, together if possible; answer for each parameter."""
+        wanted = [Parameter.from_parameter_msg(item) for item in request.parameters]
+        response.results = set_together(wanted, self._set)
+        for parameter, result in zip(wanted, response.results, strict=True):
+            if not result.successful:
+                self._refused(f"rejected parameter {parameter.name}: {result.reason}")
+        return response
+
+    def _on_set_all(self, request: Any, response: Any) -> Any:
+        """Set all parameters, or none."""
+        wanted = [Parameter.from_parameter_msg(item) for item in request.parameters]
+        response.result = self._set(wanted)
+        if not response.result.successful:
+            names = ", ".join(parameter.name for parameter in wanted)
+            self._refused(f"rejected parameters {names}: {response.result.reason}")
+        return response
+
+    def _set(self, parameters: Sequence[Parameter]) -> SetParametersResult:
+        try:
+            return self._node.set_parameters_atomically(list(parameters))
+        except ParameterNotDeclaredException as error:
+            known = [name for name, _, _ in leaves(self.settings)]
+            unknown = next(p.name for p in parameters if not self._node.has_parameter(p.name))
+            reason = f"{error}{nearest(unknown, known)}"
+            return SetParametersResult(successful=False, reason=reason)
 
     def _check(self, parameters: Sequence[Parameter]) -> SetParametersResult:
         defaults = {name: value for name, value, _ in leaves(self.settings)}
@@ -68,6 +121,36 @@ class Parameters:
         if self._checked is not None:
             (self.settings, apply), self._checked = self._checked, None
             apply()
+
+
+def set_together(
+    parameters: Sequence[Parameter],
+    set_all: Callable[[Sequence[Parameter]], SetParametersResult],
+) -> list[SetParametersResult]:
+    """Set parameters, whatever their order; return the result of each.
+
+    set_all: sets all given parameters, or none. First all are set at once. If that is refused, one
+    of them is bad: then one by one, again while that helps, and two at once where both must
+    change together.
+    """
+    whole = set_all(parameters)
+    results = [whole] * len(parameters)
+    if whole.successful or len(parameters) < 2:
+        return results
+    waiting, size = list(range(len(parameters))), 1
+    while size <= 2 and (size == 1 or len(waiting) <= MAX_PAIRED):
+        before = len(waiting)
+        for group in list(combinations(waiting, size)):
+            if not set(group) <= set(waiting):
+                continue
+            result = set_all([parameters[k] for k in group])
+            if result.successful:
+                waiting = [k for k in waiting if k not in group]
+            if result.successful or size == 1:
+                for k in group:
+                    results[k] = result
+        size = 1 if len(waiting) < before else size + 1
+    return results
 
 
 def declare(node: Node, settings: Any, prefix: str = "") -> Any:
@@ -103,9 +186,14 @@ def _warn_of_unknown(
     for name in sorted(filter(is_own, _given(node))):
         if node.has_parameter(name) or name in known:
             continue
-        near = difflib.get_close_matches(name, declared, n=1)
-        meant = f"; is {near[0]} meant?" if near else ""
+        meant = nearest(name, declared)
         node.get_logger().warning(f"parameter {name} is not known and does nothing{meant}")
+
+
+def nearest(name: str, known: Collection[str]) -> str:
+    """Return a question that names the known parameter closest to this name, or ''."""
+    near = difflib.get_close_matches(name[:MAX_NAME], known, n=1)
+    return f"; is {near[0]} meant?" if near else ""
 
 
 def _given(node: Node, table: str = "") -> list[str]:

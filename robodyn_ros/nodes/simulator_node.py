@@ -193,7 +193,7 @@ class SimulatorNode(ArmNode):
         try:
             self.plant.push(link, force, duration=duration, torque=torque, axes="link")
         except RobodynError as error:
-            self.warn_throttled(f"rejected a push: {error}")
+            self.warn_refused(f"rejected a push: {error}")
 
     def _reset(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         self._reset_plant()

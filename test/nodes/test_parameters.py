@@ -1,11 +1,16 @@
 """Parameters of the nodes: a key that none of them knows is told, with the one that is near."""
 
+from itertools import permutations
+
 import pytest
 
 pytest.importorskip("rclpy", reason="ROS 2 is not installed: pip install '.[ros]'")
 
 import rclpy  # noqa: E402
+from rcl_interfaces.srv import SetParameters, SetParametersAtomically  # noqa: E402
+from rclpy.parameter import Parameter  # noqa: E402
 from rclpy.signals import SignalHandlerOptions  # noqa: E402
+from ros_harness import bench  # noqa: E402
 from source_tree import ROOT, own_domain  # noqa: E402
 
 from robodyn_ros.nodes.controller_node import ControllerNode  # noqa: E402
@@ -92,3 +97,111 @@ def test_what_another_node_or_ros_knows_is_no_mistake(tmp_path, capfd, name):
 @pytest.mark.parametrize("robot", ["lwr_iii", "kuka_lwr4"])
 def test_the_files_that_come_with_it_have_no_such_key(capfd, name, robot):
     assert start(name, ROOT / "config" / robot / f"{name}.yaml", capfd) == []
+
+
+# What `ros2 param load` sends: all parameters in one request of set_parameters
+CONTACT, COLLISION, GAIN = "monitor.contact.base", "monitor.collision.base", "monitor.gain"
+RAISED = {CONTACT: [20.0], COLLISION: [40.0], GAIN: [60.0]}
+LOWERED = {CONTACT: [0.2], COLLISION: [0.4], GAIN: [40.0]}
+# One joint raised, another one lowered: neither of the two can be set alone
+TWISTED = {CONTACT: [9.0] + 6 * [0.1], COLLISION: [12.0] + 6 * [0.2], GAIN: [60.0]}
+START = {CONTACT: [2.0], COLLISION: [4.0], GAIN: [50.0]}
+
+
+@pytest.fixture(scope="module")
+def detector():
+    with bench(DynamicsNode, args=["-p", "robot.name:=lwr_iii"]) as there:
+        there.node_logs = logged = []
+        node = there.nodes[0]
+        node.get_logger = lambda: type(
+            "Log", (), {"warning": lambda _, text: logged.append(text)}
+        )()
+        yield there
+
+
+def load(there, values, kind=SetParameters):
+    """Send the parameters in one request; return the answer, and what the node has then."""
+    sent = [Parameter(name, value=value).to_parameter_msg() for name, value in values.items()]
+    service = "set_parameters" + ("_atomically" if kind is SetParametersAtomically else "")
+    answer = there.call(kind, f"dynamics_node/{service}", kind.Request(parameters=sent))
+    node = there.nodes[0]
+    has = {name: list(node.get_parameter(name).value) for name in START}
+    monitor = node.settings.monitor
+    assert has == {
+        CONTACT: list(monitor.contact.base),
+        COLLISION: list(monitor.collision.base),
+        GAIN: list(monitor.gain),
+    }
+    return answer, has
+
+
+@pytest.mark.parametrize(
+    "values", [RAISED, LOWERED, TWISTED], ids=["raised", "lowered", "twisted"]
+)
+def test_parameters_that_fit_together_are_set_in_any_order(detector, values):
+    for order in permutations(values):
+        assert load(detector, START)[1] == START
+        answer, has = load(detector, {name: values[name] for name in order})
+        assert [result.reason for result in answer.results] == 3 * [""]
+        assert all(result.successful for result in answer.results) and has == values
+
+
+@pytest.mark.parametrize(
+    "values", [RAISED, LOWERED, TWISTED], ids=["raised", "lowered", "twisted"]
+)
+@pytest.mark.parametrize(
+    "bad, value, reason",
+    [
+        ("monitor.hysteresis", 7.0, "hysteresis out of range"),
+        ("monitor.settling", "soon", "settling must be"),
+        ("monitor.gian", 1.0, "is monitor.gain meant?"),
+        ("sensing.stamps", "receipt", "read-only"),
+    ],
+)
+def test_a_bad_one_is_refused_alone_and_logged(detector, values, bad, value, reason):
+    for k in range(4):
+        load(detector, START)
+        detector.node_logs.clear()
+        detector.nodes[0]._refusals_left = 1.0
+        names = list(values)
+        names.insert(k, bad)
+        sent = {**values, bad: value}
+        answer, has = load(detector, {name: sent[name] for name in names})
+        assert [result.successful for result in answer.results] == [name != bad for name in names]
+        assert reason in answer.results[k].reason and has == values
+        (logged,) = detector.node_logs
+        assert bad in logged and reason in logged
+
+
+def test_two_that_do_not_fit_are_told_apart_from_the_rest(detector):
+    load(detector, START)
+    answer, has = load(detector, {CONTACT: [50.0], GAIN: [70.0]})
+    assert [result.successful for result in answer.results] == [False, True]
+    assert "collision" in answer.results[0].reason
+    assert has == {**START, GAIN: [70.0]}
+
+
+def test_all_or_none_stays_all_or_none(detector):
+    load(detector, START)
+    answer, has = load(detector, {**RAISED, "monitor.hysteresis": 7.0}, SetParametersAtomically)
+    assert not answer.result.successful and has == START
+    assert load(detector, RAISED, SetParametersAtomically)[1] == RAISED
+
+
+def test_refusals_a_second_apart_are_each_logged_and_a_flood_is_not(detector):
+    node, wall = detector.nodes[0], 1000.0
+    node.wall = lambda: wall
+    node.warn_throttled("joint_states: a stream of warnings")
+    detector.node_logs.clear()
+    for k in range(20):
+        load(detector, {"monitor.hysteresis": 7.0 + k})
+        wall += 1.0
+        assert f"value: {7.0 + k}" in detector.node_logs[-1] and len(detector.node_logs) == k + 1
+    detector.node_logs.clear()
+    for _ in range(1000):  # in one second
+        wall += 0.001
+        node.warn_refused("rejected parameter x: bad")
+    assert 1 <= len(detector.node_logs) <= 7
+    wall += 1.0
+    node.warn_refused("rejected parameter x: bad")
+    assert "more since the last" in detector.node_logs[-1]
