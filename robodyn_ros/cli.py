@@ -6,14 +6,16 @@ import sys
 import warnings
 from typing import Annotated, Any
 
-import typer
-
 from . import __version__
-
-# Imported for their commands, in the order of --help
-from .commands import identification, recordings, robots, nodes  # isort: skip  # noqa: F401
-from .commands.common import app, console, print_error, print_warning
 from .errors import ModelWarning, RobodynError
+from .interrupts import ended_quietly
+
+with ended_quietly():  # these take half a second
+    import typer
+
+    # Imported for their commands, in the order of --help
+    from .commands import identification, recordings, robots, nodes  # isort: skip  # noqa: F401
+    from .commands.common import app, console, print_error, print_warning
 
 
 def show_version(wanted: bool) -> None:
@@ -40,13 +42,17 @@ def show_warning(message: Any, category: Any, *_: Any) -> None:
 
 
 def main() -> None:
-    """Run the command. An error is printed on one line, without a traceback; exit code 1."""
+    """Run the command. An error is printed on one line, without a traceback; exit code 1.
+
+    After Ctrl-C it is 130, after SIGTERM 143.
+    """
     warnings.showwarning = show_warning  # type: ignore[assignment]
-    try:
-        app()
-    except RobodynError as error:
-        print_error(error)
-        sys.exit(1)
+    with ended_quietly():
+        try:
+            app()
+        except RobodynError as error:
+            print_error(error)
+            sys.exit(1)
 
 
 if __name__ == "__main__":

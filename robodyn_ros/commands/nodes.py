@@ -95,9 +95,8 @@ def echo(
     """Print the messages of a topic."""
     with common.imports():
         from ..nodes import terminal
-    with contextlib.suppress(KeyboardInterrupt):
-        for text in terminal.echo(topic, count):
-            print(text, "---", sep="\n", flush=True)
+    for text in terminal.echo(topic, count):
+        print(text, "---", sep="\n", flush=True)
 
 
 param = typer.Typer(help="Parameters of running nodes.", no_args_is_help=True)
@@ -128,6 +127,25 @@ def param_set(
     if not done:
         raise ArgumentError(f"{node} rejected {name} = {value}: {reason}")
     print(f"{node}: {name} = {value}")
+
+
+@param.command("load")
+def param_load(
+    node: NodeArgument,
+    file: Annotated[Path, Argument(help="Parameter YAML, such as arm.yaml of `configure`.")],
+) -> None:
+    """Set parameters of a running node from a file. They may depend on each other.
+
+    Exit code 1 if one is refused; the others are set.
+    """
+    with common.imports():
+        from ..nodes import terminal
+    changed, refused = terminal.load_parameters(node, file)
+    print(f"{node}: {len(changed)} changed{': ' if changed else ''}{', '.join(changed)}")
+    for name, reason in refused.items():
+        common.print_error(f"{node} rejected {name}: {reason}")
+    if refused:
+        raise typer.Exit(1)
 
 
 def parse_value(text: str) -> Any:

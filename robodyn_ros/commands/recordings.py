@@ -15,6 +15,7 @@ from rich.table import Table
 from typer import Argument, Option
 
 from ..errors import ArgumentError
+from ..interrupts import held
 from . import common
 from .common import JsonOption, app, console
 
@@ -130,6 +131,7 @@ def record(
 
     path = out or Path(time.strftime("robodyn_%Y%m%d_%H%M%S"))
     with (
+        held(),
         BagWriter(path) as writer,
         Live(console=common.error_console, refresh_per_second=4, transient=True) as screen,
     ):

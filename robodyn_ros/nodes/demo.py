@@ -25,6 +25,7 @@ from rich.live import Live
 
 from ..dynamics.warmup import warmup
 from ..errors import ArgumentError, RobodynError
+from ..interrupts import held
 from ..model.robots import load_robot
 from ..resources import share_path
 from ..settings import yaml_section
@@ -66,9 +67,12 @@ class Demo:
 
 @contextmanager
 def running(demo: Demo) -> Iterator[list[subprocess.Popen[bytes]]]:
-    """Start the nodes as processes; stop them in the end."""
+    """Start the nodes as processes; stop them in the end.
+
+    They ignore Ctrl-C while they start: this process hears it, too, and stops them.
+    """
     use_loopback()
-    with tempfile.TemporaryDirectory() as folder, ExitStack() as files_open:
+    with held(), tempfile.TemporaryDirectory() as folder, ExitStack() as files_open:
         log = files_open.enter_context(demo.log.open("w")) if demo.log else None
         overrides = Path(folder, "overrides.yaml")
         # Full names of the nodes win over patterns in the user's file
@@ -83,11 +87,24 @@ def running(demo: Demo) -> Iterator[list[subprocess.Popen[bytes]]]:
             [sys.executable, "-m", f"{__package__}.{name}", "--ros-args", *arguments]
             for name in (["composed"] if demo.composed else DEMO_NODES)
         ]
-        processes = [subprocess.Popen(command, stdout=log, stderr=log) for command in commands]
+        processes: list[subprocess.Popen[bytes]] = []
         try:
+            with ctrl_c_ignored():
+                for command in commands:
+                    processes.append(subprocess.Popen(command, stdout=log, stderr=log))
             yield processes
         finally:
-            stop_processes(processes, signal.SIGINT)
+            stop_processes(processes, signal.SIGTERM)
+
+
+@contextmanager
+def ctrl_c_ignored() -> Iterator[None]:
+    """Ignore Ctrl-C in this context; processes that it starts ignore it until they handle it."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def stop_processes(processes: list[subprocess.Popen[Any]], number: signal.Signals) -> None:
@@ -99,6 +116,7 @@ def stop_processes(processes: list[subprocess.Popen[Any]], number: signal.Signal
             process.wait(STOP_TIMEOUT)
         except subprocess.TimeoutExpired:
             process.kill()
+            process.wait()
 
 
 def watch(
@@ -265,8 +283,9 @@ def page_process(wanted: bool, namespace: str, console: Console) -> Iterator[Pag
         yield None
         return
     use_loopback()
-    page = PageProcess(namespace)
-    try:
-        yield page
-    finally:
-        stop_processes([page.process], signal.SIGTERM)
+    with held():
+        page = PageProcess(namespace)
+        try:
+            yield page
+        finally:
+            stop_processes([page.process], signal.SIGTERM)

@@ -146,7 +146,7 @@ def record(
     show: Callable[[Recorder, float], None] = lambda recorder, elapsed: None,
 ) -> Recorder:
     """Record until SIGINT, SIGTERM, or for a duration [s] after the first message."""
-    with signals_caught() as signalled, open_terminal() as (asking, executor):
+    with open_terminal() as (asking, executor), signals_caught() as signalled:
         node = Node("robodyn_recorder")
         recorder = Recorder(node, sink, topics, namespace)
         begun, first = time.monotonic(), math.inf  # [s], first: of the first message

@@ -27,6 +27,7 @@ from rclpy.task import Future
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
+from .. import interrupts
 from ..errors import RobodynError
 from .codec import set_stamp
 
@@ -101,7 +102,7 @@ def _stopped(node: Node) -> bool:
 @contextmanager
 def signals_caught() -> Iterator[Callable[[], bool]]:
     """Catch SIGINT and SIGTERM; yield a function that returns whether one has arrived."""
-    received: list[int] = []
+    received = interrupts.take_held()
     previous = {
         number: signal.signal(number, lambda caught, _: received.append(caught))
         for number in (signal.SIGINT, signal.SIGTERM)
@@ -132,17 +133,19 @@ def spin(
 ) -> None:
     """Spin until a condition holds, checked `every` [s], or for `longest` [s].
 
-    A timer checks and completes a future: the events executor ignores a timeout while events keep
-    arriving, and its spin without a future never ends.
+    Raises `Interrupted` if a signal is held, as by `open_terminal`. A timer checks and completes a
+    future: the events executor ignores a timeout while events keep arriving, and its spin without
+    a future never ends.
     """
     node = executor.get_nodes()[0]
     end, over = time.monotonic() + longest, Future()
 
     def check() -> None:
         try:
+            interrupts.raise_held()
             if not over.done() and (until() or time.monotonic() >= end):
                 over.set_result(None)
-        except Exception as error:
+        except (Exception, interrupts.Interrupted) as error:
             over.set_exception(error)
 
     timer = node.create_timer(every, check, clock=Clock(clock_type=ClockType.STEADY_TIME))

@@ -7,10 +7,14 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import rclpy
+from rclpy.context import Context
+from rclpy.exceptions import ParameterException
 from rclpy.executors import Executor
+from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 from rclpy.parameter import Parameter, parameter_value_to_python
 from rclpy.parameter_client import AsyncParameterClient
@@ -19,7 +23,11 @@ from rclpy.signals import SignalHandlerOptions
 from rclpy.utilities import get_rmw_implementation_identifier
 
 from ..errors import ArgumentError
+from ..interrupts import held
 from ..resources import share_path
+from ..settings import leaves
+from .node_settings import SETTINGS
+from .parameters import nearest
 from .runtime import make_executor, shut_down, spin
 
 DEMO_DOMAIN = "77"  # of the demo, unless ROS_DOMAIN_ID is set
@@ -52,16 +60,20 @@ def use_loopback() -> None:
 def open_terminal(
     name: str = "robodyn_terminal", namespace: str = ""
 ) -> Iterator[tuple[Node, Executor]]:
-    """Yield a node on this machine's loopback interface, and its executor."""
+    """Yield a node on this machine's loopback interface, and its executor.
+
+    Signals are held: an exception must not pass through the executor's C++. `spin` raises them.
+    """
     use_loopback()
-    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
-    node = Node(name, namespace=namespace, start_parameter_services=False)
-    executor = make_executor()
-    executor.add_node(node)
-    try:
-        yield node, executor
-    finally:
-        shut_down(executor, [node])
+    with held():
+        rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
+        node = Node(name, namespace=namespace, start_parameter_services=False)
+        executor = make_executor()
+        executor.add_node(node)
+        try:
+            yield node, executor
+        finally:
+            shut_down(executor, [node])
 
 
 def topics() -> list[tuple[str, str, int]]:
@@ -123,6 +135,72 @@ def set_parameter(node_name: str, name: str, value: Any) -> tuple[bool, str]:
         wanted = Parameter(name, value=value).to_parameter_msg()
         result = _answer(executor, client.set_parameters([wanted]), ANSWER_TIMEOUT).results[0]
     return result.successful, result.reason
+
+
+def load_parameters(node_name: str, path: Path) -> tuple[list[str], dict[str, str]]:
+    """Set a node's parameters from a file; return the names that changed, and why others did not.
+
+    Parameters that have the file's value already, or that only other nodes have, are left out.
+    """
+    given = file_parameters(node_name, path)
+    elsewhere = {name for kind in SETTINGS.values() for name, _, _ in leaves(kind())}
+    with open_terminal() as (node, executor):
+        present = ask_parameters(node, executor, node_name, None, ANSWER_TIMEOUT)
+        for name in given.keys() - present.keys() - elsewhere:
+            about = f"{path}: {node_name} has no parameter {name}"
+            raise ArgumentError(about + nearest(name, list(present)))
+        news = {k: v for k, v in given.items() if k in present and _plain(present[k]) != v}
+        wanted = [Parameter(k, value=v).to_parameter_msg() for k, v in news.items()]
+        client = _parameter_client(node, executor, node_name, ANSWER_TIMEOUT)
+        results = _answer(executor, client.set_parameters(wanted), ANSWER_TIMEOUT).results
+    refused = {
+        name: result.reason
+        for name, result in zip(news, results, strict=True)
+        if not result.successful
+    }
+    return [name for name in news if name not in refused], refused
+
+
+def file_parameters(node_name: str, path: Path) -> dict[str, Any]:
+    """Return the parameters of a file for the node with this name, as ROS itself reads it.
+
+    A node of that name, in a context of its own, reads the file; it is not spun.
+    """
+    if not path.is_file():
+        raise ArgumentError(f"there is no parameter file '{path}'")
+    use_loopback()
+    namespace, _, name = node_name.rpartition("/")
+    context = Context()
+    try:
+        rclpy.init(
+            args=["--ros-args", "--params-file", str(path)],
+            context=context,
+            signal_handler_options=SignalHandlerOptions.NO,
+        )
+        reader = Node(
+            name,
+            namespace=namespace,
+            context=context,
+            enable_rosout=False,
+            start_parameter_services=False,
+            automatically_declare_parameters_from_overrides=True,
+        )
+        found = reader.get_parameters_by_prefix("")
+        reader.destroy_node()
+    except (RuntimeError, ParameterException, rclpy_implementation.RCLError) as error:
+        reason = str(error).splitlines()[0]
+        raise ArgumentError(f"cannot read the parameters '{path}': {reason}") from None
+    finally:
+        context.try_shutdown()
+    values = {key: _plain(parameter.value) for key, parameter in found.items()}
+    values.pop("use_sim_time", None)  # every node has it, and it is fixed
+    if not values:
+        raise ArgumentError(f"'{path}' has no parameters of {node_name}")
+    return values
+
+
+def _plain(value: Any) -> Any:
+    return value if value is None or isinstance(value, (str, bool, int, float)) else list(value)
 
 
 def message_class(kind: str) -> Any:
