@@ -36,6 +36,8 @@ PROFILES = ("FASTRTPS_DEFAULT_PROFILES_FILE", "FASTDDS_DEFAULT_PROFILES_FILE")  
 ANSWER_TIMEOUT = 5.0  # [s] to find a topic or node, or for an answer
 SETTLING_TIME = 1.0  # [s] without a new topic after which discovery is complete
 OWN_TOPICS = 2  # of every node: /rosout, /parameter_events
+# Of every node, fixed once it runs
+FIXED_PARAMETERS = ("use_sim_time", "start_type_description_service", "qos_overrides.")
 ECHO_DEPTH = 100  # [messages], queue of `echo`
 FIELDS_OF_MESSAGE = "get_fields_and_field_types"  # a method of every message
 
@@ -192,8 +194,11 @@ def file_parameters(node_name: str, path: Path) -> dict[str, Any]:
         raise ArgumentError(f"cannot read the parameters '{path}': {reason}") from None
     finally:
         context.try_shutdown()
-    values = {key: _plain(parameter.value) for key, parameter in found.items()}
-    values.pop("use_sim_time", None)  # every node has it, and it is fixed
+    values = {
+        key: _plain(parameter.value)
+        for key, parameter in found.items()
+        if not key.startswith(FIXED_PARAMETERS)
+    }
     if not values:
         raise ArgumentError(f"'{path}' has no parameters of {node_name}")
     return values
