@@ -6,7 +6,7 @@ import contextlib
 import inspect
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,6 +19,7 @@ from ..interrupts import held
 from . import common
 from .common import JsonOption, app, console
 
+MAX_MISSING = 0.2  # [s] of a topic that may be missing without a warning
 KEYWORD = inspect.Parameter.KEYWORD_ONLY
 Output = tuple[dict[str, Any], list[Any]]  # facts for --json; texts and tables for people
 
@@ -149,13 +150,22 @@ def record(
     recorded = [topic for topic in done.topics.values() if topic.count]
     for name, kind in done.unknown.items():
         common.print_warning(f"not recorded, type unknown: {name} ({kind})")
+    for name in sorted(done.wanted - done.topics.keys() - done.unknown.keys() if topics else ()):
+        common.print_warning(f"not recorded, never found: {name}")
+    edges = {topic.topic: topic_edges(topic, done.begin, done.end) for topic in recorded}
     if as_json:
-        counts = {t.topic: {"messages": t.count, "lost": t.missing} for t in recorded}
-        common.print_json({"bag": str(path), "topics": counts})
+        facts = {
+            t.topic: {"messages": t.count, "lost": t.lost, **edges[t.topic]} for t in recorded
+        }
+        length = round(done.end - done.begin, 3) if recorded else 0.0
+        common.print_json({"bag": str(path), "duration": length, "topics": facts})
     else:
-        console.print(topics_table(recorded, str(path)))
-    if any(topic.missing for topic in recorded):
+        console.print(topics_table(recorded, str(path), edges))
+    if any(topic.lost for topic in recorded):
         common.print_warning("messages were lost: the machine is overloaded")
+    for topic in recorded:
+        for text in edge_warnings(edges[topic.topic]):
+            common.print_warning(f"{topic.topic}: {text}")
     if not recorded:
         raise ArgumentError("no message was received: there is nothing to record")
 
@@ -217,13 +227,51 @@ def events_table(events: Sequence[Any]) -> Table:
     return table
 
 
-def topics_table(topics: Iterable[Any], title: str) -> Table:
-    """Return a row for each recorded topic, with the messages received and lost."""
-    table = common.new_table(title, ("topic", "type"), ("messages", "lost"))
+def topic_edges(topic: Any, begin: float, end: float) -> dict[str, float]:
+    """Return when a topic was found, its first and last message, [s] after the recording began,
+    and for how long it is missing at the edges and between.
+    """
+    missing = topic.missing(begin, end)
+    facts = {
+        "found": max(topic.found - begin, 0.0),
+        "first": topic.first - begin,
+        "last": topic.latest - begin,
+        "missing_at_start": missing["start"],
+        "missing_between": missing["between"],
+        "missing_at_end": missing["end"],
+        "silent_at_end": topic.silent(end),
+    }
+    return {key: round(value, 3) for key, value in facts.items()}
+
+
+def edge_warnings(edges: dict[str, float]) -> Iterator[str]:
+    """Yield what is missing of a topic, longer than `MAX_MISSING`."""
+    if edges["missing_at_start"] > MAX_MISSING:
+        yield f"the first {edges['missing_at_start']:.2f} s are missing: it was found late"
+    if edges["missing_between"] > MAX_MISSING:
+        yield f"{edges['missing_between']:.2f} s are missing: it had no publisher for a while"
+    if edges["missing_at_end"] > MAX_MISSING:
+        yield f"the last {edges['missing_at_end']:.2f} s are missing: its publisher is gone"
+    elif edges["silent_at_end"] > MAX_MISSING:
+        yield f"no message in the last {edges['silent_at_end']:.2f} s; before, they were steady"
+
+
+def topics_table(
+    topics: Iterable[Any], title: str, edges: Mapping[str, dict[str, float]] | None = None
+) -> Table:
+    """Return a row for each recorded topic: messages received and lost, first and last one."""
+    numbers = ("messages", "lost") + (("from [s]", "to [s]", "missing [s]") if edges else ())
+    table = common.new_table(title, ("topic", "type"), numbers)
     for column in table.columns:
         column.no_wrap = column.header != "type"
     for topic in topics:
-        lost = "cannot tell" if topic.missing is None else str(topic.missing)
-        mark = f"[red]{lost}[/]" if topic.missing else lost
-        table.add_row(escape(topic.topic), escape(topic.kind), f"{topic.count:,}", mark)
+        lost = "cannot tell" if topic.lost is None else str(topic.lost)
+        row = [f"{topic.count:,}", f"[red]{lost}[/]" if topic.lost else lost]
+        if edges:
+            known = edges[topic.topic]
+            missing = sum(known[f"missing_{part}"] for part in ("at_start", "between", "at_end"))
+            text = f"{missing:.2f}"
+            row += [f"{known['first']:.2f}", f"{known['last']:.2f}"]
+            row.append(f"[red]{text}[/]" if missing > MAX_MISSING else text)
+        table.add_row(escape(topic.topic), escape(topic.kind), *row)
     return table

@@ -11,7 +11,7 @@ import json
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -40,6 +40,8 @@ DEMO_TOPICS = (
 )
 QUEUE_DEPTH = 10000  # [messages], ten seconds at 1 kHz
 TOPIC_POLL = 0.2  # [s] between two checks for new topics
+CONNECTION_POLL = 0.02  # [s] between two checks for publishers
+STEADY_COUNT, STEADY_PAUSE = 20, 0.5  # messages and longest pause [s] of a topic that is steady
 IDLE_TIME = 0.002  # [s] to sleep when all queues are empty
 PROGRESS_INTERVAL = 0.25  # [s]
 START_TIMEOUT = 30.0  # [s] until the first message
@@ -64,22 +66,61 @@ class Sink(Protocol):
 
 @dataclass
 class TopicCount:
-    """Number of received and lost messages of one topic."""
+    """Messages of one topic, received and lost, and when it had no publisher.
+
+    Times are those of the bag: wall time at receipt [s].
+    """
 
     topic: str
     kind: str
+    found: float = 0.0  # when it was subscribed to
     count: int = 0
-    missing: int | None = 0  # None: unknown, as with several publishers
-    last: int = 0  # sequence number of the latest message
+    lost: int | None = 0  # None: unknown, as with several publishers
+    number: int = 0  # sequence number of the latest message
+    first: float = math.inf  # of the first message
+    latest: float = -math.inf
+    longest_pause: float = 0.0  # [s] between two messages
+    absent: list[tuple[float, float]] = field(default_factory=list)  # without a publisher
+    absent_since: float | None = -math.inf  # None: it has one
 
-    def add(self, number: int | None) -> None:
+    def add(self, now: float, number: int | None) -> None:
         """Count a message with the publisher's sequence number."""
+        self.connect(now, 1)
         if number is None:
-            self.missing = None
-        elif self.missing is not None and self.count and number > self.last:
-            self.missing += number - self.last - 1
+            self.lost = None
+        elif self.lost is not None and self.number and number > self.number:
+            self.lost += number - self.number - 1
+        if self.count:
+            self.longest_pause = max(self.longest_pause, now - self.latest)
         self.count += 1
-        self.last = number or 0
+        self.number = number or 0
+        self.first, self.latest = min(self.first, now), now
+
+    def connect(self, now: float, publishers: int) -> None:
+        """Note how many publishers are connected."""
+        if publishers and self.absent_since is not None:
+            self.absent.append((self.absent_since, now))
+            self.absent_since = None
+        elif not publishers and self.absent_since is None:
+            self.absent_since, self.number = now, 0  # the next one counts from 1
+
+    def missing(self, begin: float, end: float) -> dict[str, float]:
+        """Return for how long [s] of this time it had no publisher: at the start, between, end."""
+        last = () if self.absent_since is None else ((self.absent_since, math.inf),)
+        parts = {"start": 0.0, "between": 0.0, "end": 0.0}
+        for since, until in (*self.absent, *last):
+            where = "start" if since <= begin else "end" if until >= end else "between"
+            parts[where] += max(min(until, end) - max(since, begin), 0.0)
+        return parts
+
+    def silent(self, end: float) -> float:
+        """Return for how long [s] a steady topic had no message in the end; 0 if it had.
+
+        The publisher may have been killed, which the middleware notices many seconds later.
+        """
+        steady = self.count >= STEADY_COUNT and self.longest_pause <= STEADY_PAUSE
+        pause = end - self.latest
+        return pause if steady and pause > STEADY_PAUSE + self.longest_pause else 0.0
 
 
 class Recorder:
@@ -91,6 +132,7 @@ class Recorder:
         self.wanted = {t if t.startswith("/") else prefix + t for t in topics or DEMO_TOPICS}
         self.topics: dict[str, TopicCount] = {}
         self.unknown: dict[str, str] = {}  # topics of unknown type
+        self.begin = self.end = math.inf  # [s], first message, end of the recording
         self._subscriptions: list[tuple[TopicCount, Any]] = []
 
     def poll_topics(self) -> None:
@@ -104,7 +146,13 @@ class Recorder:
             self._subscribe(topic, kinds[0])
         for count in self.topics.values():
             if self.node.count_publishers(count.topic) > 1:
-                count.missing = None
+                count.lost = None
+
+    def poll_publishers(self) -> None:
+        """Note which topics have publishers."""
+        for count, subscription in self._subscriptions:
+            with subscription.handle:
+                count.connect(time.time(), subscription.handle.get_publisher_count())
 
     def drain(self) -> int:
         """Write all waiting messages; return their number."""
@@ -116,8 +164,9 @@ class Recorder:
                     if got is None:
                         break
                     raw, info = got
-                    count.add(info.get("publication_sequence_number"))
                     when = info.get("received_timestamp") or time.time_ns()
+                    count.add(1e-9 * when, info.get("publication_sequence_number"))
+                    self.begin = min(self.begin, 1e-9 * when)
                     self.sink.write(count.topic, when, raw)
                     taken += 1
         return taken
@@ -132,7 +181,7 @@ class Recorder:
         reliable = qos.reliability == ReliabilityPolicy.RELIABLE
         latched = qos.durability == DurabilityPolicy.TRANSIENT_LOCAL
         self.sink.add(topic, kind, reliable, latched)
-        self.topics[topic] = TopicCount(topic, kind)
+        self.topics[topic] = TopicCount(topic, kind, time.time())
         # On no executor: its queue is emptied by `drain`
         subscription = self.node.create_subscription(message, topic, _not_called, qos, raw=True)
         self._subscriptions.append((self.topics[topic], subscription))
@@ -150,7 +199,7 @@ def record(
         node = Node("robodyn_recorder")
         recorder = Recorder(node, sink, topics, namespace)
         begun, first = time.monotonic(), math.inf  # [s], first: of the first message
-        polled = shown = 0.0
+        polled = checked = shown = 0.0
         asked = False
         try:
             while not signalled():
@@ -158,6 +207,9 @@ def record(
                 if now - polled > TOPIC_POLL:
                     recorder.poll_topics()
                     polled = now
+                if now - checked > CONNECTION_POLL:
+                    recorder.poll_publishers()
+                    checked = now
                 taken = recorder.drain()
                 if taken:
                     first = min(first, now)
@@ -176,6 +228,7 @@ def record(
                 if not taken:
                     time.sleep(IDLE_TIME)
             recorder.drain()
+            recorder.end = time.time()
         finally:
             node.destroy_node()
     return recorder

@@ -17,6 +17,7 @@ pytest.importorskip("rclpy", reason="ROS 2 is not installed: pip install '.[ros]
 from source_tree import own_domain  # noqa: E402
 
 import robodyn_ros as rd
+from robodyn_ros.nodes.recorder import TopicCount  # noqa: E402
 from robodyn_ros.recording.bags import open_bag  # noqa: E402
 from robodyn_ros.recording.command import AnalysisOptions, analysed  # noqa: E402
 from robodyn_ros.resources import share_path  # noqa: E402
@@ -164,3 +165,77 @@ def test_an_existing_bag_is_not_overwritten(nodes, tmp_path):
     _, err = process.communicate(timeout=60.0)
     assert process.returncode == 1 and "exists already" in err
     assert not list(Path(tmp_path).iterdir())
+
+
+# Publishes `steady` all the time, `late` from 1.2 s and `gone` until 1.6 s after it is heard
+PUBLISHER = """
+import time
+from robodyn_ros.nodes.terminal import open_terminal
+from std_msgs.msg import Bool
+with open_terminal("publisher") as (node, _):
+    made = {name: node.create_publisher(Bool, name, 10) for name in ("steady", "gone")}
+    heard = None
+    while True:
+        if heard is None and all(p.get_subscription_count() for p in made.values()):
+            heard = time.monotonic()
+        since = 0.0 if heard is None else time.monotonic() - heard
+        if since > 1.2 and "late" not in made:
+            made["late"] = node.create_publisher(Bool, "late", 10)
+        if since > 1.6 and "gone" in made:
+            node.destroy_publisher(made.pop("gone"))
+        for publisher in made.values():
+            publisher.publish(Bool(data=True))
+        time.sleep(0.02)
+"""
+
+
+def test_a_topic_found_late_or_gone_early_is_told_with_the_time_that_is_missing(nodes, tmp_path):
+    publisher = subprocess.Popen([sys.executable, "-c", PUBLISHER], env=nodes)
+    try:
+        names = ("steady", "late", "gone", "never")
+        process = recording(nodes, tmp_path / "edges", *names, "--duration", "3", "--json")
+        out, err = process.communicate(timeout=60.0)
+    finally:
+        publisher.kill()
+        publisher.wait()
+    assert process.returncode == 0, err
+    told, topics = json.loads(out), json.loads(out)["topics"]
+    steady, late, gone = (topics[f"/{name}"] for name in names[:3])
+    assert 3.0 <= told["duration"] < 4.0
+    for edge in ("at_start", "between", "at_end"):
+        assert steady[f"missing_{edge}"] < 0.2
+    assert late["missing_at_start"] >= 1.0 and late["missing_at_end"] == 0.0
+    assert abs(late["first"] - late["missing_at_start"]) < 0.2 and late["lost"] == 0
+    assert gone["missing_at_end"] >= 0.5 and gone["missing_at_start"] < 0.2
+    assert abs(gone["last"] + gone["missing_at_end"] - told["duration"]) < 0.2
+    lines = err.splitlines()
+    assert any("/late: the first" in x and "s are missing" in x for x in lines), err
+    assert any("/gone: the last" in x and "publisher is gone" in x for x in lines), err
+    assert any("never found: /never" in x for x in lines), err
+    assert not any("/steady" in x for x in lines), err
+
+
+def test_a_publisher_that_restarts_leaves_a_gap_and_no_lost_messages():
+    topic = TopicCount("/x", "")
+    for k in range(100):
+        topic.add(10.0 + 0.01 * k, 1 + k)
+    topic.connect(11.0, 0)
+    for k in range(100):
+        topic.add(13.0 + 0.01 * k, 301 + k)  # other numbers: it is another publisher
+    assert topic.lost == 0 and topic.count == 200
+    assert topic.missing(10.0, 14.0) == {"start": 0.0, "between": 2.0, "end": 0.0}
+    topic.add(14.0, 403)
+    assert topic.lost == 2
+
+
+def test_a_killed_publisher_is_told_before_the_middleware_knows():
+    steady, rare = TopicCount("/steady", ""), TopicCount("/rare", "")
+    for k in range(100):
+        steady.add(10.0 + 0.01 * k, 1 + k)
+    for k in range(3):
+        rare.add(10.0 + 0.01 * k, 1 + k)
+    for topic in (steady, rare):
+        assert topic.missing(10.0, 14.0)["end"] == 0.0  # still connected
+    np.testing.assert_allclose(steady.silent(14.0), 14.0 - 10.99)
+    assert steady.silent(11.2) == 0.0
+    assert rare.silent(14.0) == 0.0  # it may have nothing to say
