@@ -11,7 +11,12 @@ ros2_control, and simulate the URDF and the parameters that it hands out.
 import xacro
 from ament_index_python.packages import get_package_share_path
 from launch import LaunchDescription
-from launch.actions import DeclareLaunchArgument, IncludeLaunchDescription, OpaqueFunction
+from launch.actions import (
+    DeclareLaunchArgument,
+    IncludeLaunchDescription,
+    LogInfo,
+    OpaqueFunction,
+)
 from launch.conditions import IfCondition
 from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
 from launch_ros.actions import Node, SetParameter
@@ -47,7 +52,12 @@ ARGUMENTS = [
 
 def generate_launch_description():
     return LaunchDescription(
-        [*ARGUMENTS, SetParameter("use_sim_time", True), OpaqueFunction(function=start)]
+        [
+            *ARGUMENTS,
+            LogInfo(msg="this launch file was never run with a real Gazebo, see docs/ros.md"),
+            SetParameter("use_sim_time", True),
+            OpaqueFunction(function=start),
+        ]
     )
 
 

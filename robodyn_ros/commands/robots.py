@@ -135,10 +135,19 @@ def configure(
     out: Annotated[Path | None, Option(help="YAML file; by default printed.")] = None,
 ) -> None:
     """Write parameters for a first run of the nodes on this arm: `robodyn demo --params FILE`."""
-    from ..nodes.first_parameters import SOURCE, as_yaml, first_parameters, robot_settings
+    from ..nodes.first_parameters import (
+        SOURCE,
+        as_yaml,
+        first_parameters,
+        no_limits_text,
+        robot_settings,
+    )
 
     settings = robot_settings(robot, root or "", tip or "", lock or [])
-    text = SOURCE + as_yaml(first_parameters(settings.load(""), settings))
+    model = settings.load("")
+    doubt = no_limits_text(model)
+    text = SOURCE + (f"# Warning: {doubt}.\n" if doubt else "")
+    text += as_yaml(first_parameters(model, settings))
     if out is None:
         print(text, end="")
     elif out.exists():

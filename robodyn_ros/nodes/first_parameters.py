@@ -6,6 +6,7 @@ and let `robodyn tune` find the thresholds.
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,14 @@ from ..dynamics.kinematics import jacobian
 from ..dynamics.mass_matrix import mass_matrix
 from ..dynamics.newton_euler import gravity_torque
 from ..dynamics.posture import heaviest_posture, start_posture
+from ..errors import ModelWarning
 from ..model.robot import RobotModel
 from ..model.robots import BUILT_IN
 from ..settings import leaves, yaml_section
 from .node_settings import SETTINGS, RobotSettings
 
 CONTACT_SHARE, COLLISION_SHARE = 0.015, 0.03  # thresholds over torque limits, as of lwr_iii
+MIN_LIMIT_SHARE = 0.2  # guessed torque limit over the largest one, as of lwr_iii
 MIN_THRESHOLD = 0.05  # [N m or N], for a joint with little load
 PUSH_MARGIN = 3.0  # torque of a scripted push on its joint, times the collision threshold
 MAX_PUSH = 60.0  # [N]
@@ -45,11 +48,14 @@ def robot_settings(robot: str, root: str, tip: str, lock: list[str]) -> RobotSet
 
 
 def first_parameters(model: RobotModel, robot: RobotSettings) -> Parameters:
-    """Return for each node what differs from the defaults: node -> {parameter: value}."""
+    """Return for each node what differs from the defaults: node -> {parameter: value}.
+
+    Warns of joints without an effort limit, whose thresholds are guesses.
+    """
     start = start_posture(model)
-    # Where the URDF has no torque limit, twice the largest gravity torque
-    twice_gravity = 2.0 * np.abs(gravity_torque(model, heaviest_posture(model)))
-    limit = np.where(np.isfinite(model.tau_max), model.tau_max, twice_gravity)
+    limit = effort_limits(model)
+    if no_limits := no_limits_text(model):
+        warnings.warn(ModelWarning(no_limits), stacklevel=2)
     contact = np.maximum(CONTACT_SHARE * limit, MIN_THRESHOLD)
     collision = np.maximum(COLLISION_SHARE * limit, MIN_THRESHOLD)
     which = {f"robot.{name}": value for name, value, _ in leaves(robot) if value}
@@ -74,6 +80,29 @@ def first_parameters(model: RobotModel, robot: RobotSettings) -> Parameters:
             "monitor.collision.base": _numbers(collision),
         },
     }
+
+
+def effort_limits(model: RobotModel) -> np.ndarray:
+    """Return the torque limits (n,) [N m or N]; guessed where the URDF has none.
+
+    The guess is twice the largest gravity torque, and for a joint with little load, such as one
+    with a vertical axis, at least a share of the largest limit.
+    """
+    twice_gravity = 2.0 * np.abs(gravity_torque(model, heaviest_posture(model)))
+    known = np.isfinite(model.tau_max)
+    limit = np.where(known, model.tau_max, twice_gravity)
+    return np.where(known, limit, np.maximum(limit, MIN_LIMIT_SHARE * limit.max()))
+
+
+def no_limits_text(model: RobotModel) -> str:
+    """Return which joints have no effort limit, and the remedy; '' if all have one."""
+    names = [name for name, limit in zip(model.joint_names, model.tau_max) if np.isinf(limit)]
+    if not names:
+        return ""
+    return (
+        f"no effort limit (0 or missing): {', '.join(names)}. Their thresholds are guesses: set "
+        "effort in <limit> of the URDF, or find them with `robodyn tune` on a recorded motion"
+    )
 
 
 def push_parameters(pushes: list[dict[str, Any]]) -> dict[str, Any]:

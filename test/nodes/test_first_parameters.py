@@ -1,5 +1,8 @@
 """Parameters to begin with, for any arm."""
 
+import re
+import subprocess
+import sys
 import sysconfig
 from pathlib import Path
 
@@ -88,6 +91,42 @@ def test_nodes_take_them(robot, lock):
 
 def _fixed(value):
     return tuple(value) if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("effort", ['effort="0"', 'effort="0.0"', ""])
+def test_joints_without_an_effort_limit_are_named_and_get_no_tiny_threshold(tmp_path, effort):
+    """Also those whose axis is vertical, which gravity does not load."""
+    path = tmp_path / "arm.urdf"
+    text = rd.share_path("urdf", "kuka_lwr4.urdf").read_text()
+    path.write_text(re.sub(r'effort="[^"]*"', effort, text))
+    settings = robot_settings(str(path), "", "", [])
+    model = settings.load("")
+    with pytest.warns(rd.ModelWarning, match=r"no effort limit .*joint_1.*joint_7.*robodyn tune"):
+        found = first_parameters(model, settings)["dynamics_node"]
+    assert min(found["monitor.contact.base"]) > 0.2
+    # One joint alone: the others' limits are known
+    path.write_text(re.sub(r'effort="[^"]*"', effort, text, count=1))
+    model = settings.load("")
+    with pytest.warns(rd.ModelWarning, match=r"no effort limit \(0 or missing\): joint_1\. "):
+        found = first_parameters(model, settings)["dynamics_node"]
+    usual = first_parameters(rd.robots.kuka_lwr4(), settings)["dynamics_node"]
+    assert found["monitor.contact.base"][1:] == usual["monitor.contact.base"][1:]
+    assert 0.5 < found["monitor.contact.base"][0] < usual["monitor.contact.base"][0]
+
+
+def test_configure_tells_it_on_stderr_and_in_the_file(tmp_path):
+    path = tmp_path / "arm.urdf"
+    text = rd.share_path("urdf", "kuka_lwr4.urdf").read_text()
+    path.write_text(text.replace('effort="38"', 'effort="0"'))
+    done = subprocess.run(
+        [sys.executable, "-m", "robodyn_ros.cli", "configure", str(path)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    about = "no effort limit (0 or missing): joint_6, joint_7"
+    assert done.stderr.startswith(f"warning: {about}") and len(done.stderr.splitlines()) == 1
+    assert f"# Warning: {about}" in done.stdout
 
 
 def test_a_strange_arm_runs_with_them(tmp_path):

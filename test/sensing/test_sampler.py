@@ -99,6 +99,12 @@ def test_stamps_that_cannot_be_trusted(sampler, stamp, now, reason):
     assert rejected(sample) and reason in sample.cause
 
 
+@pytest.mark.parametrize("stamp", [13.0, 7.0], ids=["ahead", "behind"])
+def test_stamps_of_another_clock_name_the_remedy(sampler, stamp):
+    cause = take(sampler, stamp, now=10.001).cause
+    assert "sensing.stamps to receipt" in cause and "use_sim_time" in cause, cause
+
+
 def test_a_stamp_far_back_begins_anew(sampler):
     assert take(sampler, 0.5).status is Status.RESTART
 
