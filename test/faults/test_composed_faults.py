@@ -8,8 +8,14 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from fault_processes import DEMO_NODES, arm_in_motion, ends_by, no_torque
+from fault_processes import DEMO_NODES, arm_in_motion, blind_steps, ends_by, no_torque
 from fault_rig import Case, cases
+
+from robodyn_ros.control.arm_settings import ArmSettings
+from robodyn_ros.control.supervisor import Supervisor
+from robodyn_ros.model.robots import lwr_iii
+from robodyn_ros.sensing.sample import Sample, Status, missing
+from robodyn_ros.sensing.settings import SensingSettings
 
 BUSY = "while True: pass"
 FAST = 2000.0  # [Hz], more than there is time for
@@ -94,3 +100,26 @@ CASES = [
 @cases(*CASES)
 def test_composed(case, tmp_path):
     case.play(tmp_path / "nodes.log")
+
+
+def test_the_measure_of_a_torque_step_is_exact():
+    """A stall of 0.1 s, after which the watchdog runs before the plant, which catches up: between
+    two stamps 2 ms apart the torque changes for two mean periods, and not for longer.
+    """
+    arm = Supervisor(lwr_iii(), ArmSettings(timeout=1.0), SensingSettings())
+    q, rest = np.array([0.0, -0.6, 0.3, 1.2, 0.4, -0.7, 0.5]), np.zeros(7)
+    t, tau = [1000.0], [arm.update(Sample(1000.0, 0.0, q, rest, rest, Status.RESTART))]
+
+    def sample(dt):
+        t.append(t[-1] + dt)
+        tau.append(arm.update(Sample(t[-1], dt, q, rest, rest, Status.OK)))
+
+    for dt in [*100 * [0.002], 0.0022]:
+        sample(dt)
+    arm.ramp_down()
+    sample(0.002)
+    arm.update(missing(t[-1] + 0.1, 0.1, 7, Status.SILENT, "stalled"))
+    sample(0.002)
+    step, allowed = np.abs(tau[-1] - tau[-2]).max(), 1000.0 * blind_steps(np.array(t))[-1]
+    assert 1000.0 * 0.004 < step <= allowed + 1e-6
+    np.testing.assert_allclose(step, allowed, rtol=1e-3)
