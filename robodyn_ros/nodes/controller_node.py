@@ -22,12 +22,13 @@ from ..model.robot import RobotModel
 from ..sensing.sample import Sample, Status
 from ..sensing.settings import SensingSettings
 from ..trajectory.trajectory_msg import from_points
-from .codec import controller_state, read_collision_state, read_effort
+from .codec import controller_state, read_collision_state, read_effort, seconds
 from .command_conflict import CommandConflict
 from .node_settings import ControllerSettings
 from .runtime import LATCHED, STATE_IN, STATE_OUT, EffortMessage, JointStateMessage, run
 from .state_node import StateNode
 
+LOST_AFTER = 2  # repetitions of a joint state after which the command counts as lost
 REST_POLL = 0.02  # [s] between two checks of whether the arm has come to rest
 REACT_TO = {"contact": Level.CONTACT, "collision": Level.COLLISION}
 
@@ -41,6 +42,7 @@ class ControllerNode(StateNode):
         self.detector_heard = False
         self.answered = 0.0  # [s], of the last valid sample that was answered
         self.waiting: Sample | None = None  # for the detector's verdict, in lockstep
+        self.repeated = (0.0, 0)  # time [s] of the last joint state, how often it was repeated
         self.published_state: tuple[Mode, str, bool] | None = None
         self.wait_for_robot()
 
@@ -102,6 +104,7 @@ class ControllerNode(StateNode):
         if sample.status is Status.RESTART:  # time may have gone back
             self.detector_stamp = min(self.detector_stamp, sample.t)
         tau = self.arm.update(sample)
+        self.repeated = (sample.t, 0)
         if not self.arm.blind:
             self.answered = sample.t
         self._command_unless_blind(tau, sample.t, self.settings.sensing.invalid_time)
@@ -128,10 +131,26 @@ class ControllerNode(StateNode):
         self.answered = min(self.answered, t)  # time may have gone back
         if t - self.answered <= longest:
             self.command.data[:] = tau
-            self.conflict.sent(self.command.message)
-            self.to_command.publish(self.command.message)
+            self._send_command()
         else:
             self.arm.release_command()
+
+    def _send_command(self) -> None:
+        self.conflict.sent(self.command.message)
+        self.to_command.publish(self.command.message)
+
+    def _on_joint_state(self, message: JointState) -> None:
+        """Take a joint state; in lockstep, send a lost command again.
+
+        A plant that waits repeats its state. One repetition may be due to a stall, while the
+        command is on its way; the next one is not.
+        """
+        super()._on_joint_state(message)
+        t = seconds(message.header.stamp)
+        self.repeated = (t, self.repeated[1] + 1 if t == self.repeated[0] else 0)
+        if self.settings.lockstep and self.repeated[1] >= LOST_AFTER and t == self.answered:
+            self.repeated = (t, 0)
+            self._send_command()
 
     def _publish_state(self, t: float) -> None:
         """Publish mode, reason, and whether the detector was heard, at every change."""

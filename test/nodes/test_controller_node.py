@@ -192,3 +192,30 @@ def test_bad_joint_states_lead_to_a_safe_hold_and_finite_torque():
         assert node.arm.mode is Mode.SAFE_HOLD
         assert "joint_1" in node.arm.reason
         assert np.isfinite([list(c.data) for c in commands]).all()
+
+
+def test_in_lockstep_a_lost_command_is_sent_again():
+    """Once the plant has repeated its state twice: before, the command may be on its way."""
+    args = [*ARGS, "-p", "lockstep:=true"]
+    with bench(SimulatorNode, ControllerNode, args=args) as there:
+        simulator, node = there.nodes
+        sent = []
+        node.to_command.local.append(lambda message: sent.append(list(message.data)))
+        node.poll_graph = lambda: None  # as before it has found the plant: nothing leaves
+        simulator.publish_state()
+        state = simulator.states.message
+        t = seconds(state.header.stamp)
+        for _ in range(4):
+            node.receive("/clock", simulator.clock_message)
+            node.receive("joint_states", state)
+            assert sent == []  # there is no verdict yet
+        verdict = rd.Verdict(t, rd.Level.CLEAR, np.zeros(7))
+        message = collision_state(verdict, "test", rd.Level.CLEAR)
+        node.receive("dynamics_node/collision_state", message)
+        assert len(sent) == 1
+        node.receive("joint_states", state)
+        assert len(sent) == 1
+        node.receive("joint_states", state)
+        assert len(sent) == 2 and sent[0] == sent[1]
+        node.receive("joint_states", state)
+        assert len(sent) == 2  # and again only after two more

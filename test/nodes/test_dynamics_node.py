@@ -8,6 +8,7 @@ import robodyn_ros as rd
 
 from diagnostic_msgs.msg import DiagnosticArray  # isort: skip
 from geometry_msgs.msg import WrenchStamped  # isort: skip
+from rosgraph_msgs.msg import Clock  # isort: skip
 from sensor_msgs.msg import JointState  # isort: skip
 from std_msgs.msg import Bool, Float64MultiArray, String  # isort: skip
 from std_srvs.srv import Trigger  # isort: skip
@@ -215,3 +216,26 @@ def test_arrows_come_also_after_time_went_back(there):
 def test_time_cannot_be_made_simulated_while_running(there):
     verdict = there.set(there.nodes[0], use_sim_time=False)
     assert not verdict.successful and "use_sim_time is fixed" in verdict.reason
+
+
+def test_a_stall_of_the_process_is_no_silence_in_simulated_time():
+    """Messages wait after it. Silence that lasts is told at the next look."""
+    args = ["-p", "robot.name:=lwr_iii", "-p", "use_sim_time:=true"]
+    with bench(DynamicsNode, args=args) as there:
+        (node,) = there.nodes
+        wall, told = 100.0, []
+        node.wall, node.on_sample = lambda: wall, lambda sample: told.append(sample.status)
+        clock = Clock()
+        set_stamp(clock.clock, 10.0)
+        node.receive("/clock", clock)
+        state = JointState(name=list(node.robot.joint_names), position=7 * [0.1])
+        state.velocity, state.effort = 7 * [0.0], 7 * [0.0]
+        set_stamp(state.header.stamp, 10.0)
+        node.receive("joint_states", state)
+        node.watchdog()
+        wall += 1.4
+        node.watchdog()
+        assert told == [rd.Status.RESTART]
+        wall += 0.005
+        node.watchdog()
+        assert told == [rd.Status.RESTART, rd.Status.SILENT]
