@@ -18,6 +18,7 @@ from ..errors import ModelWarning, RobodynError
 from ..model.robot import RobotModel
 from .codec import seconds, status_message
 from .local_topics import Callback, LocalPublisher, LocalSubscription
+from .log_lines import Line, Severity
 from .node_settings import RobotSettings
 from .parameters import Parameters
 from .runtime import LATCHED, STATE_IN
@@ -113,6 +114,17 @@ class ArmNode(Node):
         if wall - self._warned_at.get(prefix, -math.inf) >= WARNING_PERIOD:
             self._warned_at[prefix] = wall
             self.get_logger().warning(text)
+
+    def log_line(self, line: Line | None) -> None:
+        """Log a line, if there is one; each place in the code has one severity, as rclpy asks."""
+        if line is None:
+            return
+        if line.severity is Severity.ERROR:
+            self.get_logger().error(line.text)
+        elif line.severity is Severity.WARN:
+            self.get_logger().warning(line.text)
+        else:
+            self.get_logger().info(line.text)
 
     def poll_graph(self) -> None:
         """Check which topics have subscribers."""
