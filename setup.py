@@ -14,6 +14,7 @@ COMMANDS = {
     "dynamics_node": "robodyn_ros.nodes.dynamics_node:main",
     "demo_node": "robodyn_ros.nodes.demo_node:main",
     "composed_nodes": "robodyn_ros.nodes.composed:main",
+    "demo_report": "robodyn_ros.nodes.demo_report:main",
 }
 
 

@@ -16,10 +16,11 @@ from ..detection.detector import Level
 from ..detection.verdict import Verdict
 
 END_DELAY = 0.3  # [s] without contact after which it is over; a shorter pause is flicker
-LINK_DELAY = 0.1  # [s] after the last line before one that names a link for the first time
+LINK_DELAY = 0.1  # [s] after the first line for the residual to settle on a link
 LINK_PERIOD = 1.0  # [s] between two lines about other links in one contact
 UNKNOWN_PERIOD = 1.0  # [s] between two lines about UNKNOWN, and for a node to start without one
 UNKNOWN_REMINDER = 10.0  # [s] between two lines about the same UNKNOWN that lasts
+CLOCK_RESET = 1.0  # [s]: time that goes back by more begins anew
 LEAST_FORCE = 0.1  # [N]: a smaller estimate during contact says that the force is unknown
 NUMBERS = re.compile(r"(?<!\w)[-+]?\d[\d.]*(e[-+]?\d+)?")  # not those of names, as in joint_3
 
@@ -64,7 +65,8 @@ class ContactLog:
             self._started, self._since = True, None
         contact.add(verdict)
         if verdict.level <= contact.told_level:
-            wait = LINK_PERIOD if contact.told_link else LINK_DELAY
+            settled = contact.told_link and contact.last_line - contact.begin >= LINK_DELAY
+            wait = LINK_PERIOD if settled else LINK_DELAY
             news = verdict.link and verdict.link != contact.told_link
             if not news or _elapsed(contact.last_line, t) < wait:
                 return None
@@ -79,7 +81,7 @@ class ContactLog:
     def _clear(self, t: float) -> Line | None:
         contact = self._contact
         if contact is not None:
-            if 0.0 <= t - contact.last_touch < END_DELAY:
+            if _elapsed(contact.last_touch, t) < END_DELAY:
                 return None
             self._contact, self._level = None, Level.CLEAR
             return Line(Severity.INFO, f"CLEAR after {contact.duration:.2f} s: {contact.summary}")
@@ -92,9 +94,9 @@ class ContactLog:
     def _unknown(self, verdict: Verdict) -> Line | None:
         t, contact = verdict.t, self._contact
         self._level, self._contact = Level.UNKNOWN, None
-        if self._since is None or t < self._since:
+        if self._since is None or _elapsed(self._since, t) == math.inf:
             self._since, self._told_cause = t, ""
-        lasted, waited = t - self._since, _elapsed(self._unknown_line, t)
+        lasted, waited = _elapsed(self._since, t), _elapsed(self._unknown_line, t)
         starting = not self._started and lasted < UNKNOWN_PERIOD
         if contact is None and (starting or waited < UNKNOWN_PERIOD):
             return None
@@ -158,8 +160,11 @@ def force_text(force: float) -> str:
 
 
 def _elapsed(since: float, t: float) -> float:
-    """Return the time [s] since then; a clock that went back counts as a long time."""
-    return t - since if t >= since else math.inf
+    """Return the time [s] since then; infinite if the clock was reset.
+
+    Stamps are a little behind the clock that tells the time of silence.
+    """
+    return math.inf if t < since - CLOCK_RESET else max(t - since, 0.0)
 
 
 def _names(joints: tuple[str, ...] | dict[str, None]) -> str:

@@ -53,6 +53,7 @@ def test_a_push_gives_a_line_at_each_of_its_steps(story):
     assert story.told == [
         "WARN CONTACT: link unknown, force unknown (joint_3, joint_4)",
         "ERROR COLLISION: link_4, 12 N (joint_3)",
+        "ERROR COLLISION: link_5, 35 N (joint_2, joint_4)",
         "INFO CLEAR after 0.21 s: COLLISION on link_5, at most 35 N",
     ]
 
@@ -130,6 +131,16 @@ def test_unknown_in_the_middle_of_a_contact_tells_both(story):
     assert story.told[1:] == [
         "WARN UNKNOWN: reset; before it COLLISION on link_5, at most 30 N",
         "INFO CLEAR: known again after 0.10 s",
+    ]
+
+
+def test_stamps_a_little_behind_the_time_of_silence_begin_nothing_anew(story):
+    story.say(Level.UNKNOWN, cause="none received for 0.1 s")
+    story.t -= 0.1
+    story.say(Level.UNKNOWN, 0.05, cause="joint states were silent").say(Level.CLEAR)
+    assert story.told == [
+        "WARN UNKNOWN: none received for 0.1 s",
+        "INFO CLEAR: known again after 0.00 s",
     ]
 
 
