@@ -25,6 +25,11 @@ from .runtime import LATCHED, STATE_IN
 
 GRAPH_PERIOD = 0.05  # [s] between two checks for subscribers
 WARNING_PERIOD = 1.0  # [s] between two warnings of the same prefix
+CLOCK_TIMEOUT = 5.0  # [s] for the first message on /clock, and between two warnings that none came
+NO_CLOCK = (
+    "use_sim_time: nothing received on /clock for {:.0f} s: start the simulation or the bag "
+    "(`ros2 bag play --clock`) that publishes it, or set use_sim_time to false"
+)
 
 
 class ArmNode(Node):
@@ -47,6 +52,8 @@ class ArmNode(Node):
         self.create_timer(GRAPH_PERIOD, self.poll_graph, clock=self.steady_clock)
         self.simulated = bool(self.get_parameter("use_sim_time").value)
         self._simulated_time = 0.0  # [s]
+        self._clock_received = False
+        self._created_at = self._clock_missed_at = self.wall()  # [s]
         if self.simulated:  # locally, so that the time arrives before the messages of that time
             self.local_subscription(ClockMessage, "/clock", self._on_clock, STATE_IN)
 
@@ -133,6 +140,7 @@ class ArmNode(Node):
 
     def publish_diagnostics(self) -> None:
         """Publish the present problem and facts on /diagnostics."""
+        self._check_clock()
         wrong, facts = self.health() if self.robot else ("waiting for robot_description", {})
         facts["warning"], self.last_warning = self.last_warning, ""
         wrong = wrong or facts["warning"]
@@ -142,8 +150,16 @@ class ArmNode(Node):
         message = status_message(name, self.now(), level, text, facts, hardware)
         self._diagnostics.publish(message)
 
+    def _check_clock(self) -> None:
+        """Warn while use_sim_time is set and /clock has never come."""
+        wall = self.wall()
+        missing = self.simulated and not self._clock_received
+        if missing and wall - self._clock_missed_at >= CLOCK_TIMEOUT:
+            self._clock_missed_at = wall
+            self.warn_throttled(NO_CLOCK.format(wall - self._created_at))
+
     def _on_clock(self, message: ClockMessage) -> None:
-        self._simulated_time = seconds(message.clock)
+        self._simulated_time, self._clock_received = seconds(message.clock), True
 
     def _on_description(self, message: String) -> None:
         if self.robot is None:

@@ -20,7 +20,7 @@ CHECK_PERIOD = 0.5  # [s]
 SCRIPT_TIMEOUT = 10.0  # [s] of residuals within which the plant must have told its script
 AFTER_LAST_PUSH = 4.0  # [s] for the arm to resume after the last push
 RESUME_TIMEOUT = 10.0  # [s] more for an arm that still reacts
-TRUTH_TIMEOUT = 30.0  # [s] after which pushes that were not seen count as not seen
+LONGEST_PAUSE = 60.0  # [s] between two pushes; after it the others were missed by this node
 WIDTH = 100  # [characters]
 REACTING = ("REACTING", "RESUMING")
 NO_SCRIPT = "no scripted pushes: no table at the end; push with `robodyn view` or on ~/push"
@@ -48,9 +48,9 @@ def is_over(observer: DemoObserver) -> bool:
     if not observer.script:
         return elapsed > SCRIPT_TIMEOUT
     seen = [event.t for event in observer.events() if event.pushed]
+    since = elapsed - seen[-1] if seen else elapsed
     if len(seen) < len(observer.script):
-        return elapsed > observer.script[-1][0] + TRUTH_TIMEOUT
-    since = elapsed - seen[-1]
+        return since > LONGEST_PAUSE
     return since > AFTER_LAST_PUSH + (RESUME_TIMEOUT if observer.mode in REACTING else 0.0)
 
 
