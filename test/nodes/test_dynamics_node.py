@@ -7,12 +7,17 @@ from ros_harness import bench
 import robodyn_ros as rd
 
 from diagnostic_msgs.msg import DiagnosticArray  # isort: skip
+from rcl_interfaces.msg import Log  # isort: skip
+from rclpy.logging import LoggingSeverity  # isort: skip
 from geometry_msgs.msg import WrenchStamped  # isort: skip
+from builtin_interfaces.msg import Time  # isort: skip
+from rosgraph_msgs.msg import Clock  # isort: skip
 from sensor_msgs.msg import JointState  # isort: skip
 from std_msgs.msg import Bool, Float64MultiArray, String  # isort: skip
 from std_srvs.srv import Trigger  # isort: skip
 from visualization_msgs.msg import Marker, MarkerArray  # isort: skip
 
+from robodyn_ros.nodes import arm_node  # isort: skip
 from robodyn_ros.nodes.dynamics_node import DynamicsNode  # isort: skip
 from robodyn_ros.nodes.codec import read_collision_state, set_stamp  # isort: skip
 from robodyn_ros.nodes.runtime import LATCHED, STATE_IN  # isort: skip
@@ -215,3 +220,41 @@ def test_arrows_come_also_after_time_went_back(there):
 def test_time_cannot_be_made_simulated_while_running(there):
     verdict = there.set(there.nodes[0], use_sim_time=False)
     assert not verdict.successful and "use_sim_time is fixed" in verdict.reason
+
+
+def test_the_log_tells_when_a_push_comes_and_goes_and_when_nothing_is_known(there):
+    rosout = there.collect(Log, "/rosout", 100)
+    there.until(lambda: there.node.count_publishers("/rosout") >= 2)
+    arm = Arm(there)
+
+    def logged():
+        own = [line for line in rosout if line.name == "dynamics_node"]
+        return [f"{LoggingSeverity(line.level).name} {line.msg}" for line in own]
+
+    arm.stay(300)
+    arm.stay(150, push=(6.0, 5.0))
+    arm.stay(600)
+    there.until(lambda: any("UNKNOWN" in line for line in logged()))
+    lines = [line for line in logged() if "ready for" not in line]
+    clear, contact, collision, *_, over, unknown = lines
+    assert clear == "INFO CLEAR: watching for contact"
+    assert contact.startswith("WARN CONTACT: ")
+    assert collision.startswith("ERROR COLLISION: ")
+    assert over.startswith("INFO CLEAR after 0.") and " on link_2, at most " in over
+    assert unknown.startswith("WARN UNKNOWN: none received for ")
+    assert len(lines) <= 6, lines
+
+
+def test_simulated_time_without_a_clock_is_warned_of(there, monkeypatch):
+    (node,) = there.nodes
+    warned, start = [], node.wall()
+    monkeypatch.setattr(node, "warn_throttled", warned.append)
+    for seconds in (1.0, arm_node.CLOCK_TIMEOUT + 0.5, arm_node.CLOCK_TIMEOUT + 1.5):
+        monkeypatch.setattr(node, "wall", lambda seconds=seconds: start + seconds)
+        node.publish_diagnostics()
+    (text,) = warned
+    assert "nothing received on /clock for " in text and "set use_sim_time to false" in text
+    node.receive("/clock", Clock(clock=Time(sec=1)))
+    monkeypatch.setattr(node, "wall", lambda: start + 100.0)
+    node.publish_diagnostics()
+    assert len(warned) == 1
