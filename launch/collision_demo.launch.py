@@ -29,6 +29,7 @@ from launch_ros.substitutions import ExecutableInPackage
 from rclpy.utilities import get_rmw_implementation_identifier
 
 SHARE = get_package_share_path("robodyn_ros")
+STOP_TIMEOUT = "20"  # [s] for a node to end after Ctrl-C: a busy machine, or one that compiles
 NODES = ("simulator_node", "controller_node", "dynamics_node", "demo_node")
 RANGE = "ROS_AUTOMATIC_DISCOVERY_RANGE"
 PROFILES = ("FASTRTPS_DEFAULT_PROFILES_FILE", "FASTDDS_DEFAULT_PROFILES_FILE")  # old name, new
@@ -93,6 +94,7 @@ def start(context):
         "parameters": [given["params"], overrides(given, namespace)],
         "output": "screen",
         "on_exit": Shutdown(reason="a node has ended"),
+        "sigterm_timeout": STOP_TIMEOUT,
     }
     actions = [
         *(Node(executable=node, condition=UnlessCondition(composed), **nodes) for node in NODES),
