@@ -16,7 +16,7 @@ from ..detection.detector import Level
 from ..detection.verdict import Verdict
 
 END_DELAY = 0.3  # [s] without contact after which it is over; a shorter pause is flicker
-LINK_DELAY = 0.1  # [s] after the first line for the residual to settle on a link
+LINK_TIME = 0.05  # [s] for which a link is named without a break before a line tells it
 LINK_PERIOD = 1.0  # [s] between two lines about other links in one contact
 UNKNOWN_PERIOD = 1.0  # [s] between two lines about UNKNOWN, and for a node to start without one
 UNKNOWN_REMINDER = 10.0  # [s] between two lines about the same UNKNOWN that lasts
@@ -64,12 +64,8 @@ class ContactLog:
             contact = self._contact = _Contact(t)
             self._started, self._since = True, None
         contact.add(verdict)
-        if verdict.level <= contact.told_level:
-            settled = contact.told_link and contact.last_line - contact.begin >= LINK_DELAY
-            wait = LINK_PERIOD if settled else LINK_DELAY
-            news = verdict.link and verdict.link != contact.told_link
-            if not news or _elapsed(contact.last_line, t) < wait:
-                return None
+        if verdict.level <= contact.told_level and not contact.link_is_news(t):
+            return None
         contact.told_level = max(contact.told_level, verdict.level)
         contact.told_link, contact.last_line = verdict.link or contact.told_link, t
         self._level = contact.told_level
@@ -117,6 +113,7 @@ class _Contact:
         self.begin = self.last_touch = t  # [s]
         self.last_line = -math.inf  # [s]
         self.told_level, self.told_link = Level.CLEAR, ""
+        self._link, self._link_since = "", t  # the one named now, and since when [s]
         self._links: dict[str, tuple[int, float]] = {}  # link: samples, largest force [N]
         self._joints: dict[str, None] = {}  # in the order in which they were felt
 
@@ -131,6 +128,15 @@ class _Contact:
         samples, force = self._links.get(verdict.link, (0, 0.0))
         self._links[verdict.link] = samples + 1, max(force, verdict.force)
         self._joints.update(dict.fromkeys(verdict.joints))
+        if verdict.link != self._link:
+            self._link, self._link_since = verdict.link, verdict.t
+
+    def link_is_news(self, t: float) -> bool:
+        """Return whether a line should tell the link that is named at the time t [s]."""
+        if not self._link or self._link == self.told_link or t - self._link_since < LINK_TIME:
+            return False
+        early = not self.told_link or self.last_line - self.begin < LINK_TIME
+        return early or _elapsed(self.last_line, t) >= LINK_PERIOD
 
     @property
     def summary(self) -> str:
