@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from enum import Enum
+from statistics import median
 from typing import NamedTuple
 
 from ..control.transitions import Mode
@@ -22,6 +23,7 @@ UNKNOWN_PERIOD = 1.0  # [s] between two lines about UNKNOWN, and for a node to s
 UNKNOWN_REMINDER = 10.0  # [s] between two lines about the same UNKNOWN that lasts
 CLOCK_RESET = 1.0  # [s]: time that goes back by more begins anew
 LEAST_FORCE = 0.1  # [N]: a smaller estimate during contact says that the force is unknown
+MOST_FORCES = 2000  # estimates kept of a contact that lasts
 NUMBERS = re.compile(r"(?<!\w)[-+]?\d[\d.]*(e[-+]?\d+)?")  # not those of names, as in joint_3
 
 
@@ -114,7 +116,8 @@ class _Contact:
         self.last_line = -math.inf  # [s]
         self.told_level, self.told_link = Level.CLEAR, ""
         self._link, self._link_since = "", t  # the one named now, and since when [s]
-        self._links: dict[str, tuple[int, float]] = {}  # link: samples, largest force [N]
+        self._samples: dict[str, int] = {}  # by link
+        self._forces: dict[str, list[float]] = {}  # by link [N]
         self._joints: dict[str, None] = {}  # in the order in which they were felt
 
     @property
@@ -125,8 +128,12 @@ class _Contact:
     def add(self, verdict: Verdict) -> None:
         """Add a verdict of CONTACT or COLLISION."""
         self.last_touch = verdict.t
-        samples, force = self._links.get(verdict.link, (0, 0.0))
-        self._links[verdict.link] = samples + 1, max(force, verdict.force)
+        if verdict.link:
+            self._samples[verdict.link] = self._samples.get(verdict.link, 0) + 1
+            forces = self._forces.setdefault(verdict.link, [])
+            forces.append(verdict.force)
+            if len(forces) > MOST_FORCES:
+                del forces[::2]
         self._joints.update(dict.fromkeys(verdict.joints))
         if verdict.link != self._link:
             self._link, self._link_since = verdict.link, verdict.t
@@ -140,13 +147,16 @@ class _Contact:
 
     @property
     def summary(self) -> str:
-        """Highest level, the link that was named longest, and the largest force on it."""
-        links = {link: found for link, found in self._links.items() if link}
-        if not links:
+        """Highest level, the link that was named longest, and the median of the force on it.
+
+        Where the arm hardly feels a direction, single estimates are far too large.
+        """
+        if not self._samples:
             return f"{self.told_level.name}, link and force unknown ({_names(self._joints)})"
-        link, (_, force) = max(links.items(), key=lambda item: item[1])
-        most = "" if force < LEAST_FORCE else "at most "
-        return f"{self.told_level.name} on {link}, {most}{force_text(force)}"
+        link = max(self._samples, key=lambda name: self._samples[name])
+        force = median(self._forces[link])
+        about = "" if force < LEAST_FORCE else "about "
+        return f"{self.told_level.name} on {link}, {about}{force_text(force)}"
 
 
 def mode_line(mode: Mode, reason: str, before: Mode | None) -> Line:

@@ -54,7 +54,7 @@ def test_a_push_gives_a_line_at_each_of_its_steps(story):
         "WARN CONTACT: link unknown, force unknown (joint_3, joint_4)",
         "ERROR COLLISION: link_4, 12 N (joint_3)",
         "ERROR COLLISION: link_5, 35 N (joint_2, joint_4)",
-        "INFO CLEAR after 0.21 s: COLLISION on link_5, at most 35 N",
+        "INFO CLEAR after 0.21 s: COLLISION on link_5, about 35 N",
     ]
 
 
@@ -86,7 +86,7 @@ def test_flicker_between_levels_floods_no_log(story):
     assert story.told == [
         "WARN CONTACT: link_5, 20 N (no joint)",
         "ERROR COLLISION: link_5, 20 N (no joint)",
-        "INFO CLEAR after 3.00 s: COLLISION on link_5, at most 20 N",
+        "INFO CLEAR after 3.00 s: COLLISION on link_5, about 20 N",
     ]
 
 
@@ -106,6 +106,13 @@ def test_a_force_that_is_not_known_is_not_zero(story):
         "10 N",
         "123 N",
     ]
+
+
+def test_the_force_of_a_contact_is_its_median(story):
+    story.say(Level.COLLISION, 0.2, link="link_5", force=35.0)
+    story.say(Level.COLLISION, 0.02, link="link_5", force=173.0)  # hardly felt any more
+    story.say(Level.COLLISION, 10.0, link="link_5", force=40.0).say(Level.CLEAR, 1.0)
+    assert story.told[-1] == "INFO CLEAR after 10.22 s: COLLISION on link_5, about 40 N"
 
 
 def test_unknown_says_why_and_when_it_is_over(story):
@@ -137,7 +144,7 @@ def test_unknown_in_the_middle_of_a_contact_tells_both(story):
     story.say(Level.COLLISION, 0.1, link="link_5", force=30.0)
     story.say(Level.UNKNOWN, 0.1, cause="reset").say(Level.CLEAR, 1.0)
     assert story.told[1:] == [
-        "WARN UNKNOWN: reset; before it COLLISION on link_5, at most 30 N",
+        "WARN UNKNOWN: reset; before it COLLISION on link_5, about 30 N",
         "INFO CLEAR: known again after 0.10 s",
     ]
 
@@ -171,7 +178,7 @@ def test_time_may_go_back(story):
     story.t = 1.0
     story.say(Level.CLEAR, 0.01).say(Level.UNKNOWN, 0.01, cause="joint states begin anew")
     assert story.told[1:] == [
-        "INFO CLEAR after 0.10 s: COLLISION on link_5, at most 30 N",
+        "INFO CLEAR after 0.10 s: COLLISION on link_5, about 30 N",
         "WARN UNKNOWN: joint states begin anew",
     ]
 
