@@ -3,7 +3,8 @@
     ros2 launch robodyn_ros collision_demo.launch.py plant:=mujoco rviz:=true dashboard:=true
 
 The nodes log each push as they feel it; after the last one demo_report prints the pushes that the
-plant made and what the detector told of them, and the arm moves on until Ctrl-C.
+plant made and what the detector told of them, and the arm moves on until Ctrl-C. A first start
+compiles for some seconds; `robodyn warmup` does that ahead.
 Arguments win over the parameter file; an empty argument leaves the value to the file. Like
 `robodyn demo`, ROS is restricted to this machine unless the environment sets its range.
 """
