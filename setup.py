@@ -9,11 +9,12 @@ NAME = "robodyn_ros"
 # Commands of the shell, and executables for `ros2 run` and launch.
 COMMANDS = {
     "robodyn": "robodyn_ros.cli:main",
-    "simulator_node": "robodyn_ros.nodes.simulator_node:main",
-    "controller_node": "robodyn_ros.nodes.controller_node:main",
-    "dynamics_node": "robodyn_ros.nodes.dynamics_node:main",
-    "demo_node": "robodyn_ros.nodes.demo_node:main",
-    "composed_nodes": "robodyn_ros.nodes.composed:main",
+    "simulator_node": "robodyn_ros.nodes.start:simulator_node",
+    "controller_node": "robodyn_ros.nodes.start:controller_node",
+    "dynamics_node": "robodyn_ros.nodes.start:dynamics_node",
+    "demo_node": "robodyn_ros.nodes.start:demo_node",
+    "composed_nodes": "robodyn_ros.nodes.start:composed_nodes",
+    "demo_report": "robodyn_ros.nodes.start:demo_report",
 }
 
 

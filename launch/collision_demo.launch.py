@@ -1,7 +1,10 @@
 """The collision demo: a simulated arm with controller, detector, demo motion and scripted pushes.
 
-    ros2 launch robodyn_ros collision_demo.launch.py plant:=mujoco rviz:=true
+    ros2 launch robodyn_ros collision_demo.launch.py plant:=mujoco rviz:=true dashboard:=true
 
+The nodes log each push as they feel it; after the last one demo_report prints the pushes that the
+plant made and what the detector told of them, and the arm moves on until Ctrl-C. A first start
+compiles for some seconds; `robodyn warmup` does that ahead.
 Arguments win over the parameter file; an empty argument leaves the value to the file. Like
 `robodyn demo`, ROS is restricted to this machine unless the environment sets its range.
 """
@@ -23,9 +26,11 @@ from launch.actions import (
 from launch.conditions import IfCondition, UnlessCondition
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
+from launch_ros.substitutions import ExecutableInPackage
 from rclpy.utilities import get_rmw_implementation_identifier
 
 SHARE = get_package_share_path("robodyn_ros")
+STOP_TIMEOUT = "20"  # [s] for a node to end after Ctrl-C: a busy machine, or one that compiles
 NODES = ("simulator_node", "controller_node", "dynamics_node", "demo_node")
 RANGE = "ROS_AUTOMATIC_DISCOVERY_RANGE"
 PROFILES = ("FASTRTPS_DEFAULT_PROFILES_FILE", "FASTDDS_DEFAULT_PROFILES_FILE")  # old name, new
@@ -48,6 +53,9 @@ ARGUMENTS = [
     ),
     DeclareLaunchArgument(
         "rviz", default_value="false", description="show the arm and the force in RViz"
+    ),
+    DeclareLaunchArgument(
+        "dashboard", default_value="false", description="serve the live page and print its address"
     ),
     DeclareLaunchArgument(
         "record",
@@ -77,7 +85,7 @@ def on_this_machine(environment):
 
 
 def start(context):
-    """Return the nodes, and RViz and the recorder as the arguments ask for."""
+    """Return the nodes, and RViz, the page and the recorder as the arguments ask for."""
     given = context.launch_configurations
     namespace = "/" + given["namespace"].strip("/")
     composed = LaunchConfiguration("composed")
@@ -87,13 +95,19 @@ def start(context):
         "parameters": [given["params"], overrides(given, namespace)],
         "output": "screen",
         "on_exit": Shutdown(reason="a node has ended"),
+        "sigterm_timeout": STOP_TIMEOUT,
     }
     actions = [
         *(Node(executable=node, condition=UnlessCondition(composed), **nodes) for node in NODES),
         Node(executable="composed_nodes", condition=IfCondition(composed), **nodes),
+        Node(
+            package="robodyn_ros", executable="demo_report", namespace=namespace, output="screen"
+        ),
     ]
     if IfCondition(given["rviz"]).evaluate(context):
         actions += view(given, namespace)
+    if IfCondition(given["dashboard"]).evaluate(context):
+        actions.append(page(namespace))
     if given["record"]:
         topics = f"^({namespace.rstrip('/')}/.*|/diagnostics|/clock)$"
         bag = ["ros2", "bag", "record", "--output", given["record"], "--regex", topics]
@@ -145,6 +159,18 @@ def view(given, namespace):
             **common,
         ),
     ]
+
+
+def page(namespace):
+    """Return `robodyn view`, in the domain of the nodes: its own default is another one."""
+    command = ExecutableInPackage("robodyn", "robodyn_ros")
+    domain = {"ROS_DOMAIN_ID": os.environ.get("ROS_DOMAIN_ID", "0")}
+    return ExecuteProcess(
+        cmd=[command, "view", "--namespace", namespace],
+        name="robodyn_view",
+        additional_env=domain,
+        output="screen",
+    )
 
 
 def description(given):

@@ -26,7 +26,7 @@ print(" ".join(urdf_names()))
 """
 SHARED = ["config", "launch", "rviz", "urdf"]  # folders
 NODES = {"simulator_node", "controller_node", "dynamics_node", "demo_node"}
-COMMANDS = {"robodyn", *NODES, "composed_nodes"}
+COMMANDS = {"robodyn", *NODES, "composed_nodes", "demo_report"}
 
 
 def run(*command, cwd, env=None, code=0):

@@ -212,7 +212,13 @@ def test_the_launched_demo_stays_on_this_machine_as_the_command_does(monkeypatch
     from robodyn_ros.nodes.terminal import use_loopback
 
     names = ("launch", "launch.actions", "launch.conditions", "launch.substitutions")
-    for name in (*names, "launch_ros", "launch_ros.actions", "ament_index_python.packages"):
+    for name in (
+        *names,
+        "launch_ros",
+        "launch_ros.actions",
+        "launch_ros.substitutions",
+        "ament_index_python.packages",
+    ):
         monkeypatch.setitem(sys.modules, name, mock.MagicMock())
     sys.modules["ament_index_python.packages"].get_package_share_path.return_value = ROOT
     on_this_machine = run_path(str(LAUNCHED))["on_this_machine"]

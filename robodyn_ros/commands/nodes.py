@@ -42,10 +42,15 @@ def demo(
     Exit code 0 only if every push was detected, without a false alarm, and the arm resumed.
     """
     with common.imports():
+        from ..nodes.discovery import refuse_second_demo
+        from ..nodes.page_address import announce_page
+    refuse_second_demo()
+    port = announce_page(console) if page and not headless else None
+    with common.imports():
         from ..nodes.demo import run_demo
     pushes = push or []
     ok = run_demo(
-        robot, urdf, plant, pushes, params, duration, composed, headless, page, picture, console
+        robot, urdf, plant, pushes, params, duration, composed, headless, port, picture, console
     )
     raise typer.Exit(0 if ok else 1)
 
@@ -66,10 +71,14 @@ def view(
         from ..nodes.dashboard_bridge import open_bridge
     with common.imports(common.NO_VISER):
         from ..dashboard.page import FRAME_RATE, open_page
+    with common.imports():
+        from ..nodes.page_address import free_port, page_notes
     with contextlib.suppress(KeyboardInterrupt), open_bridge(namespace, read_only) as arm:
         model, description = arm.find_robot(robot, urdf, wait)
-        with open_page(model, description, None if read_only else arm, port) as page:
-            print(f"live page: {page.url}", flush=True)
+        free = free_port(port)
+        with open_page(model, description, None if read_only else arm, free) as page:
+            for line in (f"live page: {page.url}", *page_notes(port, free)):
+                print(line, flush=True)
             arm.run(page.feed, page.draw, FRAME_RATE)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import queue
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -90,7 +91,8 @@ class Page:
 
     def close(self) -> None:
         """Stop serving."""
-        self.server.stop()
+        with contextlib.redirect_stdout(io.StringIO()):  # viser prints that it stopped
+            self.server.stop()
 
     def _build_state(self) -> None:
         gui = self.server.gui

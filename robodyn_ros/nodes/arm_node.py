@@ -18,6 +18,7 @@ from ..errors import ModelWarning, RobodynError
 from ..model.robot import RobotModel
 from .codec import seconds, status_message
 from .local_topics import Callback, LocalPublisher, LocalSubscription
+from .log_lines import Line, Severity
 from .node_settings import RobotSettings
 from .parameters import Parameters
 from .runtime import LATCHED, STATE_IN
@@ -27,6 +28,11 @@ WARNING_PERIOD = 1.0  # [s] between two warnings of the same prefix
 # Refused requests that are logged: this many at once, and of more a little over one a second
 REFUSAL_BURST, REFUSAL_RATE = 5.0, 1.1
 LOGGED_LENGTH = 500  # [characters], longest text of a refusal
+CLOCK_TIMEOUT = 5.0  # [s] for the first message on /clock, and between two warnings that none came
+NO_CLOCK = (
+    "use_sim_time: nothing received on /clock for {:.0f} s: start the simulation or the bag "
+    "(`ros2 bag play --clock`) that publishes it, or set use_sim_time to false"
+)
 
 
 class ArmNode(Node):
@@ -51,6 +57,8 @@ class ArmNode(Node):
         self.create_timer(GRAPH_PERIOD, self.poll_graph, clock=self.steady_clock)
         self.simulated = bool(self.get_parameter("use_sim_time").value)
         self._simulated_time = 0.0  # [s]
+        self._clock_received = False
+        self._created_at = self._clock_missed_at = self.wall()  # [s]
         if self.simulated:  # locally, so that the time arrives before the messages of that time
             self.local_subscription(ClockMessage, "/clock", self._on_clock, STATE_IN)
 
@@ -135,6 +143,17 @@ class ArmNode(Node):
         self._refusals_left, self._unlogged = self._refusals_left - 1.0, 0
         self.get_logger().warning(self.last_warning + more)
 
+    def log_line(self, line: Line | None) -> None:
+        """Log a line, if there is one; each place in the code has one severity, as rclpy asks."""
+        if line is None:
+            return
+        if line.severity is Severity.ERROR:
+            self.get_logger().error(line.text)
+        elif line.severity is Severity.WARN:
+            self.get_logger().warning(line.text)
+        else:
+            self.get_logger().info(line.text)
+
     def poll_graph(self) -> None:
         """Check which topics have subscribers."""
         for publisher in self.local_publishers:
@@ -142,6 +161,7 @@ class ArmNode(Node):
 
     def publish_diagnostics(self) -> None:
         """Publish the present problem and facts on /diagnostics."""
+        self._check_clock()
         wrong, facts = self.health() if self.robot else ("waiting for robot_description", {})
         facts["warning"], self.last_warning = self.last_warning, ""
         wrong = wrong or facts["warning"]
@@ -151,8 +171,16 @@ class ArmNode(Node):
         message = status_message(name, self.now(), level, text, facts, hardware)
         self._diagnostics.publish(message)
 
+    def _check_clock(self) -> None:
+        """Warn while use_sim_time is set and /clock has never come."""
+        wall = self.wall()
+        missing = self.simulated and not self._clock_received
+        if missing and wall - self._clock_missed_at >= CLOCK_TIMEOUT:
+            self._clock_missed_at = wall
+            self.warn_throttled(NO_CLOCK.format(wall - self._created_at))
+
     def _on_clock(self, message: ClockMessage) -> None:
-        self._simulated_time = seconds(message.clock)
+        self._simulated_time, self._clock_received = seconds(message.clock), True
 
     def _on_description(self, message: String) -> None:
         if self.robot is None:

@@ -24,6 +24,7 @@ from ..sensing.settings import SensingSettings
 from ..trajectory.trajectory_msg import from_points
 from .codec import controller_state, read_collision_state, read_effort, seconds
 from .command_conflict import CommandConflict
+from .log_lines import mode_line
 from .node_settings import ControllerSettings
 from .runtime import LATCHED, STATE_IN, STATE_OUT, EffortMessage, JointStateMessage, run
 from .state_node import StateNode
@@ -156,8 +157,11 @@ class ControllerNode(StateNode):
         """Publish mode, reason, and whether the detector was heard, at every change."""
         state = self.arm.mode, self.arm.reason, self.detector_heard
         if state != self.published_state:
-            self.published_state = state
             mode, reason, heard = state
+            before = self.published_state
+            if before is None or before[:2] != (mode, reason):
+                self.log_line(mode_line(mode, reason, before[0] if before else None))
+            self.published_state = state
             follows, name = mode in FOLLOWING, self.get_name()
             self.to_state.publish(controller_state(name, t, mode.name, reason, follows, heard))
 

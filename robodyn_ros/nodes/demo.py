@@ -7,7 +7,6 @@ plant publishes.
 
 from __future__ import annotations
 
-import importlib.util
 import signal
 import subprocess
 import sys
@@ -31,6 +30,7 @@ from ..resources import share_path
 from ..settings import yaml_section
 from .demo_observer import DemoObserver
 from .demo_view import events_table, live_table, plot, verdict
+from .discovery import DEMO_NODES, use_loopback
 from .first_parameters import (
     FIRST_PUSH,
     PUSH_INTERVAL,
@@ -38,11 +38,11 @@ from .first_parameters import (
     push_parameters,
     robot_settings,
 )
+from .page_address import page_url
 from .runtime import spin, spin_until_signal
-from .terminal import open_terminal, use_loopback
+from .terminal import open_terminal
 
-NODES = ("simulator_node", "controller_node", "dynamics_node")
-DEMO_NODES = (*NODES, "demo_node")
+NODES = DEMO_NODES[:3]  # without the demo's motion
 START_TIMEOUT = 60.0  # [s] until the first residual
 STOP_TIMEOUT = 10.0  # [s] for a process to end
 RESUME_TIME = 10.0  # [s] after the end for an arm that still reacts
@@ -50,7 +50,6 @@ REACTING = ("REACTING", "RESUMING")
 # A parameter file must not be empty
 NO_PARAMETERS = "/unused:\n  ros__parameters:\n    none: 0\n"
 SAME_PARAMETERS = ("lwr_iii", "kuka_lwr4")  # arms for which config/demo.yaml is right
-NO_PAGE = "no live page: install it with `pip install 'robodyn_ros[dashboard]'`"
 
 
 @dataclass(frozen=True)
@@ -162,13 +161,14 @@ def run_demo(
     duration: float,
     composed: bool,
     headless: bool,
-    page: bool,
+    page: int | None,
     picture: Path,
     console: Console,
 ) -> bool:
     """Run the demo; return whether all pushes were found without a false alarm.
 
-    At a terminal and with the live page, the nodes keep running in the end, for the user to push.
+    page: port of the live page, or None for no page. At a terminal and with the page, the nodes
+    keep running in the end, for the user to push.
     """
     demo = Demo(
         params or share_path("config", "demo.yaml"),
@@ -189,8 +189,8 @@ def run_demo(
     return verdict(observer)[0]
 
 
-def watch_live(demo: Demo, page: bool, picture: Path, console: Console) -> DemoObserver:
-    """Run the demo with a live table and, if installed, the live page."""
+def watch_live(demo: Demo, page: int | None, picture: Path, console: Console) -> DemoObserver:
+    """Run the demo with a live table and the live page; page: its port, if wanted."""
     with (
         page_process(page, demo.namespace, console) as beside,
         Live(console=console, refresh_per_second=10) as screen,
@@ -257,34 +257,42 @@ def parse_push(text: str, at: float) -> dict[str, Any]:
 class PageProcess:
     """`robodyn view` for the nodes of a demo, as a process."""
 
-    def __init__(self, namespace: str) -> None:
+    def __init__(self, namespace: str, port: int, console: Console) -> None:
         command = [sys.executable, "-m", "robodyn_ros.cli", "view", "--namespace", namespace]
         self.process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+            [*command, "--port", str(port)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
         )
-        self.status = "live page: starting"
+        self._console, self._announced = console, f"live page: {page_url(port)}"
+        self.status = f"{self._announced} starts"
         Thread(target=self._read_output, daemon=True).start()
 
     def _read_output(self) -> None:
         """Read its address; read the rest, too, so that the pipe does not fill up."""
-        for line in self.process.stdout or ():
+        error = ""
+        for line in map(str.strip, self.process.stdout or ()):
             if line.startswith("live page:"):
-                self.status = line.strip()
-        self.status = "live page: ended"
+                self.status = line
+                if line != self._announced:  # another program took the port meanwhile
+                    self._console.print(line, markup=False, highlight=False, soft_wrap=True)
+            elif line.startswith("error:"):
+                error = f", {line}"
+        self.status = f"live page: ended{error}"
 
 
 @contextmanager
-def page_process(wanted: bool, namespace: str, console: Console) -> Iterator[PageProcess | None]:
-    """Run the page in this context; yield None if it is not wanted or not installed."""
-    if wanted and importlib.util.find_spec("viser") is None:
-        console.print(NO_PAGE, markup=False)
-        wanted = False
-    if not wanted:
+def page_process(
+    port: int | None, namespace: str, console: Console
+) -> Iterator[PageProcess | None]:
+    """Run the page at this port in this context; yield None without a port."""
+    if port is None:
         yield None
         return
     use_loopback()
     with held():
-        page = PageProcess(namespace)
+        page = PageProcess(namespace, port, console)
         try:
             yield page
         finally:

@@ -19,6 +19,7 @@ from ..model.robot import RobotModel
 from ..sensing.effort import CommandedEffort
 from ..sensing.sample import Sample
 from .codec import collision_state, fill_wrench, force_arrow
+from .log_lines import ContactLog
 from .node_settings import DynamicsSettings
 from .runtime import LATCHED, STATE_IN, STATE_OUT, JointStateMessage, run
 from .state_node import StateNode
@@ -34,6 +35,7 @@ class DynamicsNode(StateNode):
         self.last_state: tuple[Any, ...] | None = None  # as last published
         self.last_publish_time = self.last_marker_time = 0.0  # [s]
         self.worst_level = Level.CLEAR  # since the last reset, for a restarted controller
+        self.contact_log = ContactLog()
         self.wait_for_robot()
 
     def configure(self, model: RobotModel) -> None:
@@ -77,7 +79,7 @@ class DynamicsNode(StateNode):
             sample = self.commands.with_torque(sample)
         measured = sample.status.valid and sample.tau is not None
         if sample.status.valid and not measured:
-            self.warn_throttled(f"no torque: {sample.cause}")
+            self.last_warning = f"no torque: {sample.cause}"
         previous = self.monitor.verdict
         verdict = self.monitor.update(sample)
         if verdict is previous:
@@ -85,6 +87,11 @@ class DynamicsNode(StateNode):
         if measured:
             self._publish_measurement(verdict)
         self._publish_state(verdict)
+        self.log_line(self.contact_log.update(verdict))
+
+    def on_silence(self, cause: str) -> None:
+        """Leave silence to /diagnostics: the log says that the state is UNKNOWN."""
+        self.last_warning = cause
 
     def _on_command(self, message: Float64MultiArray) -> None:
         assert self.commands is not None

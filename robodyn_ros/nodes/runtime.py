@@ -77,6 +77,8 @@ def run(
             for make in makers:
                 nodes.append(make())
                 executor.add_node(nodes[-1])
+                if signalled():  # while kernels were compiled
+                    return 0
             made(nodes)
             collect_garbage_regularly(nodes[0])
             spin(executor, until=lambda: signalled() or any(map(_stopped, nodes)))

@@ -50,8 +50,12 @@ class StateNode(ArmNode):
             return
         sample = self.sampler.silence(self.now(), self.wall())
         if sample is not None:
-            self.warn_throttled(f"joint_states: {sample.cause}")
+            self.on_silence(f"joint_states: {sample.cause}")
             self.on_sample(sample)
+
+    def on_silence(self, cause: str) -> None:
+        """Warn of silence."""
+        self.warn_throttled(cause)
 
     def _on_joint_state(self, message: JointState) -> None:
         begun = time.perf_counter()

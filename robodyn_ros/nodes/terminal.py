@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,19 +19,15 @@ from rclpy.parameter import Parameter, parameter_value_to_python
 from rclpy.parameter_client import AsyncParameterClient
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.signals import SignalHandlerOptions
-from rclpy.utilities import get_rmw_implementation_identifier
 
 from ..errors import ArgumentError
 from ..interrupts import held
-from ..resources import share_path
 from ..settings import leaves
+from .discovery import use_loopback
 from .node_settings import SETTINGS
 from .parameters import nearest
 from .runtime import make_executor, shut_down, spin
 
-DEMO_DOMAIN = "77"  # of the demo, unless ROS_DOMAIN_ID is set
-DISCOVERY_RANGE = "ROS_AUTOMATIC_DISCOVERY_RANGE"
-PROFILES = ("FASTRTPS_DEFAULT_PROFILES_FILE", "FASTDDS_DEFAULT_PROFILES_FILE")  # old name, new
 ANSWER_TIMEOUT = 5.0  # [s] to find a topic or node, or for an answer
 SETTLING_TIME = 1.0  # [s] without a new topic after which discovery is complete
 OWN_TOPICS = 2  # of every node: /rosout, /parameter_events
@@ -40,22 +35,6 @@ OWN_TOPICS = 2  # of every node: /rosout, /parameter_events
 FIXED_PARAMETERS = ("use_sim_time", "start_type_description_service", "qos_overrides.")
 ECHO_DEPTH = 100  # [messages], queue of `echo`
 FIELDS_OF_MESSAGE = "get_fields_and_field_types"  # a method of every message
-
-
-def use_loopback() -> None:
-    """Restrict ROS to this machine and to the demo's domain, unless the environment is set.
-
-    With LOCALHOST alone, Fast DDS answers no other machine but still opens its ports to them: a
-    profile restricts it to the loopback interface.
-    """
-    os.environ.setdefault("ROS_DOMAIN_ID", DEMO_DOMAIN)
-    given = any(name in os.environ for name in (DISCOVERY_RANGE, *PROFILES))
-    if given or "fastrtps" not in get_rmw_implementation_identifier():
-        os.environ.setdefault(DISCOVERY_RANGE, "LOCALHOST")
-        return
-    os.environ[DISCOVERY_RANGE] = "SYSTEM_DEFAULT"  # as in the profile; LOCALHOST would add to it
-    for name in PROFILES:
-        os.environ[name] = str(share_path("config", "fastdds_loopback.xml"))
 
 
 @contextmanager

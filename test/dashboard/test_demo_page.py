@@ -1,7 +1,6 @@
 """`robodyn demo` at a terminal, with the page: the arm keeps running until Ctrl-C."""
 
 import http.client
-import importlib.util
 import io
 import os
 import pty
@@ -75,17 +74,33 @@ def test_the_arm_keeps_running_until_ctrl_c_and_opens_no_socket_beyond_loopback(
         os.close(ours)
 
 
-def test_without_viser_one_line_says_what_to_do(monkeypatch):
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    console = Console(file=io.StringIO(), width=200)
-    with demo.page_process(True, "", console) as page:
-        assert page is None
-    assert console.file.getvalue().strip() == demo.NO_PAGE
-    assert "robodyn_ros[dashboard]" in demo.NO_PAGE
-
-
-def test_a_page_that_is_not_wanted_is_not_started():
+def test_a_page_without_a_port_is_not_started():
     console = Console(file=io.StringIO())
-    with demo.page_process(False, "", console) as page:
+    with demo.page_process(None, "", console) as page:
         assert page is None
     assert console.file.getvalue() == ""
+
+
+def test_a_page_that_fails_or_moves_says_so(monkeypatch):
+    """The process prints what `robodyn view` would."""
+
+    def status_of(*lines):
+        prints = "; ".join(f"print({line!r}, file=sys.{where})" for where, line in lines)
+        command = [sys.executable, "-c", f"import sys; {prints}"]
+        real = subprocess.Popen
+        monkeypatch.setattr(demo.subprocess, "Popen", lambda _, **o: real(command, **o))
+        console = Console(file=io.StringIO(), width=200)
+        page = demo.PageProcess("", 8080, console)
+        assert page.status == "live page: http://127.0.0.1:8080 starts"
+        monkeypatch.undo()
+        page.process.wait()
+        end = time.monotonic() + 20.0
+        while "ended" not in page.status and time.monotonic() < end:
+            time.sleep(0.01)
+        return page.status, console.file.getvalue()
+
+    error = ("stderr", "error: no dynamics_node names its robot")
+    assert status_of(error) == (f"live page: ended, {error[1]}", "")
+    same, moved = (("stdout", f"live page: http://127.0.0.1:{port}") for port in (8080, 8081))
+    assert status_of(same) == ("live page: ended", "")
+    assert status_of(moved) == ("live page: ended", f"{moved[1]}\n")

@@ -68,5 +68,5 @@ class TestStop(unittest.TestCase):
     """What is left once it was stopped."""
 
     def test_all_nodes_ended_cleanly(self, proc_info):
-        self.assertEqual(len(proc_info.process_names()), 4)
+        self.assertEqual(len(proc_info.process_names()), 5)  # four nodes and the report
         assertExitCodes(proc_info)

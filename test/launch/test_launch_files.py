@@ -25,7 +25,8 @@ from robodyn_ros.model.robots import load_robot  # noqa: E402
 from robodyn_ros.model.urdf import load_urdf  # noqa: E402
 
 OURS = ["simulator_node", "controller_node", "dynamics_node", "demo_node"]
-MODULES = {**{name: name for name in OURS}, "composed_nodes": "composed"}
+REPORT = "demo_report"  # prints the table at the end of the demo
+MODULES = {**{name: name for name in OURS}, "composed_nodes": "composed", REPORT: REPORT}
 OWN = ["plant.kind: elastic", "react_to: contact", "effort: command", "speed: 0.1"]
 THEIRS = {
     "robot_state_publisher": ["robot_state_publisher"],
@@ -49,7 +50,7 @@ executable, args = Path(sys.argv[1]).name, sys.argv[2:]
 made = os.environ["MADE"].split() if executable == "composed_nodes" else [executable]
 rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
 found = []
-for name in made if executable != "ros2" else []:
+for name in made if executable not in ("ros2", "robodyn") else []:
     node = Node(name, automatically_declare_parameters_from_overrides=True)
     found.append({
         "executable": executable,
@@ -61,7 +62,9 @@ for name in made if executable != "ros2" else []:
     node.destroy_node()
 rclpy.shutdown()
 profile = os.environ.get("FASTRTPS_DEFAULT_PROFILES_FILE", "")
-said = {"executable": executable, "args": args, "nodes": found, "profile": profile}
+domain = os.environ.get("ROS_DOMAIN_ID", "")
+said = {"executable": executable, "args": args, "nodes": found}
+said |= {"profile": profile, "domain": domain}
 Path(os.environ["PROBED"], f"{executable}.json").write_text(json.dumps(said, default=list))
 """
 GZ_SIM = """
@@ -138,7 +141,7 @@ def launched(prefix, tmp_path, monkeypatch):
     script = tmp_path / "probe.py"
     script.write_text(SCRIPT)
     probe = PROBE.format(python=sys.executable, script=script)
-    for name in [*OURS, "composed_nodes"]:
+    for name in [*OURS, "composed_nodes", REPORT, "robodyn"]:
         executable(prefix / "lib" / "robodyn_ros" / name, probe)
     for name, executables in THEIRS.items():
         package(prefix, name)
@@ -165,7 +168,7 @@ def launched(prefix, tmp_path, monkeypatch):
 
 def nodes_of(started):
     """Return what our nodes found, by their full names."""
-    ours = [one["nodes"] for name, one in started.items() if name in MODULES]
+    ours = [one["nodes"] for name, one in started.items() if name in {*MODULES} - {REPORT}]
     return {node["name"]: node for nodes in ours for node in nodes}
 
 
@@ -192,7 +195,7 @@ def own_file(tmp_path):
 def test_the_demo_starts_its_nodes_with_its_file(launched):
     started, code, text = launched("collision_demo.launch.py")
     assert code == 0, text
-    assert set(started) == set(OURS)
+    assert set(started) == {*OURS, REPORT}
     nodes = nodes_of(started)
     assert set(nodes) == {f"/{name}" for name in OURS}
     assert parameters(nodes, "/simulator_node") == {"robot.name": "lwr_iii"}
@@ -222,7 +225,9 @@ def test_arguments_of_the_demo_win_over_any_file(composed, launched, tmp_path):
         "plant:=mujoco",
         "namespace:=left",
     )
-    assert set(started) == ({"composed_nodes"} if composed == "true" else set(OURS))
+    assert set(started) == {*(["composed_nodes"] if composed == "true" else OURS), REPORT}
+    (report,) = started[REPORT]["nodes"]
+    assert report["name"] == f"/left/{REPORT}"
     nodes = nodes_of(started)
     assert set(nodes) == {f"/left/{name}" for name in OURS}
     assert {node["parameters"]["robot.name"] for node in nodes.values()} == {"kuka_lwr4"}
@@ -260,6 +265,17 @@ def test_the_demo_shows_and_records(robot, launched):
     config = started["rviz2"]["args"][started["rviz2"]["args"].index("--display-config") + 1]
     assert os.path.samefile(config, ROOT / "rviz" / "robodyn.rviz")
     assert started["ros2"]["args"][:4] == ["bag", "record", "--output", "bag"]
+
+
+@pytest.mark.parametrize("domain", ["", "31"])
+def test_the_demo_serves_the_page_in_its_own_domain(domain, launched, monkeypatch):
+    monkeypatch.delenv("ROS_DOMAIN_ID")
+    if domain:
+        monkeypatch.setenv("ROS_DOMAIN_ID", domain)
+    started, _, _ = launched("collision_demo.launch.py", "dashboard:=true", "namespace:=left")
+    assert started["robodyn"]["args"] == ["view", "--namespace", "/left"]
+    # Without a domain `robodyn view` would take the demo's, and the nodes take 0
+    assert started["robodyn"]["domain"] == (domain or "0")
 
 
 def test_a_wrong_choice_is_refused(launched):
@@ -361,7 +377,8 @@ for path in sys.argv[1:]:
         assert len(description.split()) >= 2 and "no description" not in description, name
     of_demo = {line[1] for line in described if "collision_demo" in line[0]}
     assert of_demo == {
-        *("robot", "urdf", "plant", "params", "namespace", "rviz", "record", "composed"),
+        *("robot", "urdf", "plant", "params", "namespace", "composed"),
+        *("rviz", "dashboard", "record"),
     }
 
 

@@ -105,8 +105,9 @@ def test_a_trajectory_that_does_not_fit_is_refused(talk, names):
     assert talk.arm.mode is Mode.HOLDING
 
 
-def test_it_reacts_and_resumes_when_cleared(talk):
-    goal = np.array(START) + 0.3
+def test_it_reacts_and_resumes_when_cleared_and_logs_each_mode(talk, monkeypatch):
+    goal, lines = np.array(START) + 0.3, []
+    monkeypatch.setattr(talk.node, "log_line", lambda line: lines.append(line.text))
     talk.say("CLEAR")
     talk.go(goal, 1.0)
     talk.let(0.4)
@@ -125,6 +126,13 @@ def test_it_reacts_and_resumes_when_cleared(talk):
     talk.let(3.0)
     assert talk.arm.mode is Mode.HOLDING
     np.testing.assert_allclose(talk.states[-1].position, goal, atol=1e-3)
+    assert lines == [
+        "TRACKING: new trajectory",
+        "REACTING: touched",
+        "RESUMING: cleared",
+        "TRACKING: trajectory rejoined",
+        "HOLDING: arrived",
+    ]
 
 
 def test_disabled_it_lets_go_and_enabled_it_holds(talk):

@@ -1,5 +1,7 @@
 """dynamics_node with real publishers and subscribers."""
 
+import re
+
 import numpy as np
 import pytest
 from ros_harness import bench
@@ -8,12 +10,14 @@ import robodyn_ros as rd
 
 from diagnostic_msgs.msg import DiagnosticArray  # isort: skip
 from geometry_msgs.msg import WrenchStamped  # isort: skip
+from builtin_interfaces.msg import Time  # isort: skip
 from rosgraph_msgs.msg import Clock  # isort: skip
 from sensor_msgs.msg import JointState  # isort: skip
 from std_msgs.msg import Bool, Float64MultiArray, String  # isort: skip
 from std_srvs.srv import Trigger  # isort: skip
 from visualization_msgs.msg import Marker, MarkerArray  # isort: skip
 
+from robodyn_ros.nodes import arm_node  # isort: skip
 from robodyn_ros.nodes.dynamics_node import DynamicsNode  # isort: skip
 from robodyn_ros.nodes.codec import read_collision_state, set_stamp  # isort: skip
 from robodyn_ros.nodes.runtime import LATCHED, STATE_IN  # isort: skip
@@ -239,3 +243,50 @@ def test_a_stall_of_the_process_is_no_silence_in_simulated_time():
         wall += 0.005
         node.watchdog()
         assert told == [rd.Status.RESTART, rd.Status.SILENT]
+
+
+def test_the_log_tells_when_a_push_comes_and_goes_and_when_nothing_is_known(
+    there, monkeypatch, capfd
+):
+    arm, (node,), lines = Arm(there), there.nodes, []
+    log_line = node.log_line
+
+    def keep(line):
+        log_line(line)
+        if line is not None:
+            lines.append(f"{line.severity.name} {line.text}")
+
+    monkeypatch.setattr(node, "log_line", keep)
+    arm.stay(300)
+    arm.stay(150, push=(6.0, 5.0))
+    arm.stay(600)
+    there.until(lambda: "WARN UNKNOWN: none received for " in lines[-1], 60.0)
+    wanted = ["INFO CLEAR: watching for contact", "WARN CONTACT: ", "ERROR COLLISION: "]
+    wanted += ["INFO CLEAR after 0.", "WARN UNKNOWN: none received for "]
+    told = iter(lines)
+    for start in wanted:  # in this order, whatever a busy machine adds
+        assert any(line.startswith(start) for line in told), (start, lines)
+    (over,) = (line for line in lines if "CLEAR after" in line)
+    assert " on link_2, about " in over
+    assert len(lines) < 12, lines  # of a thousand samples
+    logged = capfd.readouterr().err
+    for line in lines:
+        severity, _, text = line.partition(" ")
+        assert re.search(
+            rf"\[{severity}\] \[[\d.]+\] \[dynamics_node\]: {re.escape(text)}", logged
+        )
+
+
+def test_simulated_time_without_a_clock_is_warned_of(there, monkeypatch):
+    (node,) = there.nodes
+    warned, start = [], node.wall()
+    monkeypatch.setattr(node, "warn_throttled", warned.append)
+    for seconds in (1.0, arm_node.CLOCK_TIMEOUT + 0.5, arm_node.CLOCK_TIMEOUT + 1.5):
+        monkeypatch.setattr(node, "wall", lambda seconds=seconds: start + seconds)
+        node.publish_diagnostics()
+    (text,) = warned
+    assert "nothing received on /clock for " in text and "set use_sim_time to false" in text
+    node.receive("/clock", Clock(clock=Time(sec=1)))
+    monkeypatch.setattr(node, "wall", lambda: start + 100.0)
+    node.publish_diagnostics()
+    assert len(warned) == 1

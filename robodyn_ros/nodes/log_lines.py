@@ -1,0 +1,187 @@
+"""Log lines of dynamics_node and controller_node: one for every change that matters. No ROS here.
+
+Verdicts come a thousand times a second and may flicker between two levels. A contact gives a line
+when it begins, when it becomes a collision, when its link becomes known, and when it is over.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from enum import Enum
+from statistics import median
+from typing import NamedTuple
+
+from ..control.transitions import Mode
+from ..detection.detector import Level
+from ..detection.verdict import Verdict
+
+END_DELAY = 0.3  # [s] without contact after which it is over; a shorter pause is flicker
+LINK_TIME = 0.05  # [s] for which a link is named without a break before a line tells it
+LINK_PERIOD = 1.0  # [s] between two lines about other links in one contact
+UNKNOWN_PERIOD = 1.0  # [s] between two lines about UNKNOWN, and for a node to start without one
+UNKNOWN_REMINDER = 10.0  # [s] between two lines about the same UNKNOWN that lasts
+CLOCK_RESET = 1.0  # [s]: time that goes back by more begins anew
+LEAST_FORCE = 0.1  # [N]: a smaller estimate during contact says that the force is unknown
+MOST_FORCES = 2000  # estimates kept of a contact that lasts
+NUMBERS = re.compile(r"(?<!\w)[-+]?\d[\d.]*(e[-+]?\d+)?")  # not those of names, as in joint_3
+
+
+class Severity(Enum):
+    """Severity of a log line."""
+
+    INFO = "info"
+    WARN = "warn"
+    ERROR = "error"
+
+
+class Line(NamedTuple):
+    """A line for the log."""
+
+    severity: Severity
+    text: str
+
+
+class ContactLog:
+    """Turns verdicts into the few lines that tell what happened; times are those of samples."""
+
+    def __init__(self) -> None:
+        self._level = Level.UNKNOWN  # as told by the last line, or as found at the start
+        self._contact: _Contact | None = None  # present one
+        self._since: float | None = None  # [s], begin of the present UNKNOWN; None: none yet
+        self._told_cause = ""  # of the present UNKNOWN, as told, without numbers
+        self._unknown_line = -math.inf  # [s], of the last line about UNKNOWN
+        self._started = False  # whether the first UNKNOWN is over
+
+    def update(self, verdict: Verdict) -> Line | None:
+        """Return the line that is due, if any."""
+        level = verdict.level
+        if level is Level.CLEAR:
+            return None if self._level is Level.CLEAR else self._clear(verdict.t)
+        return self._touched(verdict) if verdict.touched else self._unknown(verdict)
+
+    def _touched(self, verdict: Verdict) -> Line | None:
+        t, contact = verdict.t, self._contact
+        if contact is None:
+            contact = self._contact = _Contact(t)
+            self._started, self._since = True, None
+        contact.add(verdict)
+        if verdict.level <= contact.told_level and not contact.link_is_news(t):
+            return None
+        contact.told_level = max(contact.told_level, verdict.level)
+        contact.told_link, contact.last_line = verdict.link or contact.told_link, t
+        self._level = contact.told_level
+        severity = Severity.ERROR if self._level is Level.COLLISION else Severity.WARN
+        force = force_text(verdict.force if verdict.link else 0.0)
+        where = verdict.link or "link unknown"
+        return Line(severity, f"{self._level.name}: {where}, {force} ({_names(verdict.joints)})")
+
+    def _clear(self, t: float) -> Line | None:
+        contact = self._contact
+        if contact is not None:
+            if _elapsed(contact.last_touch, t) < END_DELAY:
+                return None
+            self._contact, self._level = None, Level.CLEAR
+            return Line(Severity.INFO, f"CLEAR after {contact.duration:.2f} s: {contact.summary}")
+        told, since, first = self._told_cause, self._since, not self._started
+        self._level, self._since, self._told_cause, self._started = Level.CLEAR, None, "", True
+        if told and since is not None:
+            return Line(Severity.INFO, f"CLEAR: known again after {max(t - since, 0.0):.2f} s")
+        return Line(Severity.INFO, "CLEAR: watching for contact") if first else None
+
+    def _unknown(self, verdict: Verdict) -> Line | None:
+        t, contact = verdict.t, self._contact
+        self._level, self._contact = Level.UNKNOWN, None
+        if self._since is None or _elapsed(self._since, t) == math.inf:
+            self._since, self._told_cause = t, ""
+        lasted, waited = _elapsed(self._since, t), _elapsed(self._unknown_line, t)
+        starting = not self._started and lasted < UNKNOWN_PERIOD
+        if contact is None and (starting or waited < UNKNOWN_PERIOD):
+            return None
+        cause = NUMBERS.sub("", verdict.cause)
+        again = cause == self._told_cause
+        if again and waited < UNKNOWN_REMINDER:
+            return None
+        self._told_cause, self._unknown_line = cause, t
+        duration = f" for {lasted:.0f} s" if again else ""
+        before = f"; before it {contact.summary}" if contact else ""
+        return Line(Severity.WARN, f"UNKNOWN{duration}: {verdict.cause}{before}")
+
+
+class _Contact:
+    """A contact, from its first line to the last."""
+
+    def __init__(self, t: float) -> None:
+        self.begin = self.last_touch = t  # [s]
+        self.last_line = -math.inf  # [s]
+        self.told_level, self.told_link = Level.CLEAR, ""
+        self._link, self._link_since = "", t  # the one named now, and since when [s]
+        self._samples: dict[str, int] = {}  # by link
+        self._forces: dict[str, list[float]] = {}  # by link [N]
+        self._joints: dict[str, None] = {}  # in the order in which they were felt
+
+    @property
+    def duration(self) -> float:
+        """Time [s] from the first to the last sample of the contact."""
+        return self.last_touch - self.begin
+
+    def add(self, verdict: Verdict) -> None:
+        """Add a verdict of CONTACT or COLLISION."""
+        self.last_touch = verdict.t
+        if verdict.link:
+            self._samples[verdict.link] = self._samples.get(verdict.link, 0) + 1
+            forces = self._forces.setdefault(verdict.link, [])
+            forces.append(verdict.force)
+            if len(forces) > MOST_FORCES:
+                del forces[::2]
+        self._joints.update(dict.fromkeys(verdict.joints))
+        if verdict.link != self._link:
+            self._link, self._link_since = verdict.link, verdict.t
+
+    def link_is_news(self, t: float) -> bool:
+        """Return whether a line should tell the link that is named at the time t [s]."""
+        if not self._link or self._link == self.told_link or t - self._link_since < LINK_TIME:
+            return False
+        early = not self.told_link or self.last_line - self.begin < LINK_TIME
+        return early or _elapsed(self.last_line, t) >= LINK_PERIOD
+
+    @property
+    def summary(self) -> str:
+        """Highest level, the link that was named longest, and the median of the force on it.
+
+        Where the arm hardly feels a direction, single estimates are far too large.
+        """
+        if not self._samples:
+            return f"{self.told_level.name}, link and force unknown ({_names(self._joints)})"
+        link = max(self._samples, key=lambda name: self._samples[name])
+        force = median(self._forces[link])
+        about = "" if force < LEAST_FORCE else "about "
+        return f"{self.told_level.name} on {link}, {about}{force_text(force)}"
+
+
+def mode_line(mode: Mode, reason: str, before: Mode | None) -> Line:
+    """Return the line about a controller's new mode or reason; before: the mode until now."""
+    if mode is Mode.TRACKING and not reason:
+        reason = "trajectory rejoined" if before is Mode.RESUMING else "new trajectory"
+    severity = {Mode.REACTING: Severity.WARN, Mode.SAFE_HOLD: Severity.ERROR}
+    text = f"{mode.name}: {reason}" if reason else mode.name
+    return Line(severity.get(mode, Severity.INFO), text)
+
+
+def force_text(force: float) -> str:
+    """Return a force [N] in words; an estimate of nothing during contact is no estimate."""
+    if force < LEAST_FORCE:
+        return "force unknown"
+    return f"{force:.0f} N" if force >= 9.95 else f"{force:.1f} N"
+
+
+def _elapsed(since: float, t: float) -> float:
+    """Return the time [s] since then; infinite if the clock was reset.
+
+    Stamps are a little behind the clock that tells the time of silence.
+    """
+    return math.inf if t < since - CLOCK_RESET else max(t - since, 0.0)
+
+
+def _names(joints: tuple[str, ...] | dict[str, None]) -> str:
+    return ", ".join(joints) or "no joint"
