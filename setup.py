@@ -30,6 +30,7 @@ def shared(*folders):
 BENCH = ["casadi", "mujoco>=3.17,<5", "pin"]
 BAGS = ["rosbags", "ruamel.yaml", "plotly"]
 DASHBOARD = ["viser>=1.1,<2", "pycollada"]  # pycollada: meshes in .dae
+DEMO = [*DASHBOARD, "matplotlib", "mujoco>=3.17,<5"]  # page, plot, `--plant mujoco`
 IDENTIFICATION = ["cvxpy", "clarabel", *BAGS]
 
 setup(
@@ -70,6 +71,7 @@ setup(
             "ros-jazzy-trajectory-msgs",
             "ros-jazzy-visualization-msgs",
         ],
+        "demo": DEMO,
         "mujoco": ["mujoco>=3.17,<5"],
         "dashboard": DASHBOARD,
         "bags": BAGS,
@@ -77,13 +79,12 @@ setup(
         "bench": BENCH,
         "test": [
             *BENCH,
-            *DASHBOARD,
+            *DEMO,
             *IDENTIFICATION,
             "bandit",
             "colcon-common-extensions",
             "example-robot-data",
             "hypothesis",
-            "matplotlib",
             "mcap",  # an independent reader of bags
             "mypy",
             "pillow",
