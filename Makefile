@@ -49,6 +49,7 @@ define install
 	$(call need,$(PYTHON) -c 'import sys; assert sys.version_info[1] >= 10',$(PYTHON) is older than 3.10: install a newer one and say make PYTHON=python3.12)
 	$(call need,$(PYTHON) -c 'import venv; import ensurepip',python3-venv is missing: sudo apt install python3-venv)
 	@test -x $(BIN)/pip || $(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install --quiet --no-compile --upgrade pip 2>/dev/null || true  # newer ones take half the time
 	@echo "installing robodyn_ros[$(1),ros] into .venv"
 	@$(BIN)/python .ci/install.py -e '.[$(1),ros]'
 endef
