@@ -52,10 +52,10 @@ setup(
     python_requires=">=3.10",
     install_requires=[
         "numpy>=1.24",
-        "numba>=0.59",
+        "numba>=0.56",
         "scipy>=1.10",
         "urdfdom-py",
-        "typer>=0.9",
+        "typer>=0.7",
         "rich>=13",
     ],
     extras_require={

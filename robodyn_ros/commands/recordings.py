@@ -12,11 +12,11 @@ from typing import Annotated, Any
 
 from rich.markup import escape
 from rich.table import Table
-from typer import Argument, Option
 
 from ..errors import ArgumentError
 from . import common
 from .common import JsonOption, app, console
+from .options import Argument, Option
 
 KEYWORD = inspect.Parameter.KEYWORD_ONLY
 Output = tuple[dict[str, Any], list[Any]]  # facts for --json; texts and tables for people
