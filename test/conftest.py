@@ -1,9 +1,13 @@
-"""How the tests share the cores."""
+"""How the tests share the cores, and what a run says in the end."""
 
+import contextlib
 import os
 import signal
+import textwrap
+from importlib.metadata import PackageNotFoundError, version
 
 import pytest
+from untested import untested
 
 # Tests of nodes that keep real time, in groups. A group runs on one worker, one test after the
 # other: two at once would make each other late. Each test has two reruns, a while later, as a
@@ -51,10 +55,12 @@ def pytest_xdist_make_scheduler(config, log):
     """Distribute by `scope_of`, in the order of collection."""
     from xdist.scheduler import LoadScopeScheduling
 
+    class ByScope(LoadScopeScheduling):
+        def _split_scope(self, nodeid):  # test_conftest.py sees whether xdist still asks it
+            return scope_of(nodeid)
+
     config.option.loadscopereorder = False
-    scheduler = LoadScopeScheduling(config, log)
-    scheduler._split_scope = scope_of
-    return scheduler
+    return ByScope(config, log)
 
 
 def pytest_configure():
@@ -63,6 +69,23 @@ def pytest_configure():
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_report_header():
+    """Name the releases that are tested."""
+    found = {}
+    for name in (
+        "numba",
+        "numpy",
+        "scipy",
+        "typer",
+        "rich",
+        "ros-jazzy-rclpy",
+        "ros-kilted-rclpy",
+    ):
+        with contextlib.suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return ", ".join(" ".join(item) for item in found.items())
 
 
 def pytest_collection_modifyitems(items):
@@ -79,3 +102,13 @@ def pytest_runtest_setup(item):
     other = "PYTEST_XDIST_WORKER" in os.environ and group_of(item.nodeid) is None
     if other and niceness < NICE:
         os.nice(NICE - niceness)
+
+
+@pytest.hookimpl(hookwrapper=True, tryfirst=True)
+def pytest_terminal_summary(terminalreporter):
+    """Say in one paragraph, after all others, what was not tested, and what would add it."""
+    yield
+    skipped = terminalreporter.stats.get("skipped", [])
+    text = untested(report.longrepr[2] for report in skipped)
+    if text:
+        terminalreporter.line(textwrap.fill(text, 99))
