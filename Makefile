@@ -27,7 +27,7 @@ comma := ,
 need = $(if $(shell $(1) >/dev/null 2>&1 && echo yes),,$(error $(2)))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long test-oldest test-kilted bench fuzz soak lint clean
+.PHONY: help demo test test-long test-oldest test-kilted bench fuzz soak lint kernels clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -35,9 +35,8 @@ help:  ## this list
 demo: $(DEMO)  ## the collision demo; ARGS="…" goes to robodyn demo, e.g. --headless --duration 20
 	$(BIN)/robodyn demo $(ARGS)
 
-test: lint  ## lint, then all tests but the long ones; ARGS="…" goes to pytest
-	@echo "compiling the kernels: up to a minute the first time"
-	$(BIN)/python test/compile_kernels.py
+test: $(TEST)  ## lint, then all tests but the long ones; ARGS="…" goes to pytest
+	@$(MAKE) --no-print-directory -j 2 lint kernels
 	OPENBLAS_NUM_THREADS=1 ROS_PYTHON_CHECK_FIELDS=1 $(BIN)/python -m pytest -n 3 -m "not long" $(ARGS)
 
 test-long: $(TEST)  ## tests that need minutes, or a machine of their own, one after the other
@@ -62,6 +61,10 @@ lint: $(TEST)  ## ruff check, ruff format, mypy
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+kernels: $(TEST)
+	@echo "compiling the kernels: up to a minute the first time"
+	$(BIN)/python test/compile_kernels.py
 
 clean:  ## remove .venv, builds and caches
 	rm -rf .venv .venv-* build dist install log *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
