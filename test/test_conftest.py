@@ -4,7 +4,7 @@ import shutil
 import subprocess
 import sys
 
-from conftest import WALL_CLOCK
+from conftest import LONG, WALL_CLOCK, named
 from source_tree import ROOT
 from untested import untested
 
@@ -25,7 +25,7 @@ def test_skipped():
 def test_wall_clock_tests_share_a_worker_and_come_first(tmp_path):
     """xdist has no public way to distribute tests like this: a new one might ignore ours."""
     log, tests = tmp_path / "log", tmp_path / "test"
-    names = [name for name in next(iter(WALL_CLOCK.values())) if name.endswith(".py")]
+    names = [name for name in WALL_CLOCK if name.endswith(".py")][:4]
     others = [f"nodes/test_other_{k}.py" for k in range(3)]
     for name in (*names, *others):
         (tests / name).parent.mkdir(parents=True, exist_ok=True)
@@ -56,6 +56,15 @@ def test_wall_clock_tests_share_a_worker_and_come_first(tmp_path):
     assert all(len(used) == 1 for used in workers.values())  # a file's fixtures are made once
     usual = min(min(found) for found in niceness.values())
     assert all(niceness[file] == {usual} for file in clocked)
+
+
+def test_every_name_of_the_lists_is_a_test():
+    listed = [sys.executable, "-m", "pytest", "-q", "--collect-only", "-p", "no:xdist"]
+    files = sorted({f"test/{name.partition('::')[0]}" for name in (*WALL_CLOCK, *LONG)})
+    done = subprocess.run([*listed, *files], cwd=ROOT, capture_output=True, text=True, timeout=300)
+    tests = [line for line in done.stdout.splitlines() if "::" in line]
+    for name in (*WALL_CLOCK, *LONG):
+        assert any(named(test, (name,)) for test in tests), name
 
 
 def test_what_was_not_tested_is_said_in_one_paragraph():
