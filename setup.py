@@ -28,10 +28,19 @@ def shared(*folders):
     return sorted(files.items())
 
 
+MESSAGES = ("diagnostic", "geometry", "rosgraph", "sensor", "std", "trajectory", "visualization")
 BENCH = ["casadi", "mujoco>=3.17,<5", "pin"]
 BAGS = ["rosbags", "ruamel.yaml", "plotly"]
 DASHBOARD = ["viser>=1.1,<2", "pycollada"]  # pycollada: meshes in .dae
+DEMO = [*DASHBOARD, "matplotlib", "mujoco>=3.17,<5"]  # page, plot, `--plant mujoco`
 IDENTIFICATION = ["cvxpy", "clarabel", *BAGS]
+
+
+def wheels(distribution, rclpy):
+    """Return what the nodes need of a ROS 2 distribution, as wheels."""
+    names = [f"rclpy[fastrtps]=={rclpy}", *(f"{kind}-msgs" for kind in MESSAGES), "std-srvs"]
+    return [f"ros-{distribution}-{name}" for name in names]
+
 
 setup(
     name=NAME,
@@ -52,25 +61,17 @@ setup(
     python_requires=">=3.10",
     install_requires=[
         "numpy>=1.24",
-        "numba>=0.59",
+        "numba>=0.56",
         "scipy>=1.10",
         "urdfdom-py",
-        "typer>=0.9",
+        "typer>=0.7",
         "rich>=13",
     ],
     extras_require={
         # Unofficial wheels for machines without ROS 2; leave this out where it is installed.
-        "ros": [
-            "ros-jazzy-rclpy[fastrtps]==7.1.6",
-            "ros-jazzy-diagnostic-msgs",
-            "ros-jazzy-geometry-msgs",
-            "ros-jazzy-rosgraph-msgs",
-            "ros-jazzy-sensor-msgs",
-            "ros-jazzy-std-msgs",
-            "ros-jazzy-std-srvs",
-            "ros-jazzy-trajectory-msgs",
-            "ros-jazzy-visualization-msgs",
-        ],
+        "ros": wheels("jazzy", "7.1.6"),
+        "ros_kilted": wheels("kilted", "9.1.2"),
+        "demo": DEMO,
         "mujoco": ["mujoco>=3.17,<5"],
         "dashboard": DASHBOARD,
         "bags": BAGS,
@@ -78,13 +79,12 @@ setup(
         "bench": BENCH,
         "test": [
             *BENCH,
-            *DASHBOARD,
+            *DEMO,
             *IDENTIFICATION,
             "bandit",
             "colcon-common-extensions",
             "example-robot-data",
             "hypothesis",
-            "matplotlib",
             "mcap",  # an independent reader of bags
             "mypy",
             "pillow",

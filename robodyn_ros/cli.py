@@ -16,6 +16,7 @@ with ended_quietly():  # these take half a second
     # Imported for their commands, in the order of --help
     from .commands import identification, recordings, robots, nodes  # isort: skip  # noqa: F401
     from .commands.common import app, console, print_error, print_warning
+    from .commands.options import Option
 
 
 def show_version(wanted: bool) -> None:
@@ -29,7 +30,7 @@ def show_version(wanted: bool) -> None:
 def options(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=show_version, is_eager=True, help="Print the version."),
+        Option("--version", callback=show_version, is_eager=True, help="Print the version."),
     ] = False,
 ) -> None:
     """Rigid-body dynamics and collision detection for robot arms."""

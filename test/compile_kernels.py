@@ -6,5 +6,9 @@ from pkgutil import walk_packages
 import robodyn_ros as rd
 
 for module in walk_packages(rd.__path__, "robodyn_ros."):
-    import_module(module.name)
+    try:
+        import_module(module.name)
+    except ModuleNotFoundError as error:  # what it needs is not installed
+        if not error.name or error.name.startswith("robodyn_ros"):
+            raise
 rd.warmup(rd.robots.planar_2r())

@@ -8,7 +8,17 @@ from pathlib import Path
 from unittest import mock
 
 ROOT = Path(__file__).resolve().parents[1]
-MADE = {".git", ".venv", "build", "dist", "install", "log", "__pycache__"}
+MADE = {
+    ".git",
+    ".venv",
+    ".venv-kilted",
+    ".venv-oldest",
+    "build",
+    "dist",
+    "install",
+    "log",
+    "__pycache__",
+}
 
 
 def source_files() -> list[Path]:

@@ -10,7 +10,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from ros_harness import bench
 from source_tree import ROOT, users_environment
+from typer.testing import CliRunner
+
+from robodyn_ros import cli
+from robodyn_ros.nodes.demo import Demo, running
+from robodyn_ros.nodes.dynamics_node import DynamicsNode
 
 GUIDE = (ROOT / "docs" / "your_arm.md").read_text(encoding="utf-8")
 LINES = [
@@ -26,7 +32,6 @@ ARM = ROBOTS / "ur_description/urdf/ur5_robot.urdf"
 @pytest.fixture
 def desk(tmp_path):
     """A folder with the arm.urdf of another project."""
-    pytest.importorskip("rclpy", reason="ROS 2 is not installed")
     if not ARM.is_file():
         pytest.skip("example-robot-data is not installed")
     shutil.copy(ARM, tmp_path / "arm.urdf")
@@ -47,8 +52,6 @@ def words_of(line):
 @contextmanager
 def arm_in_motion(folder):
     """Run the arm without pushes, as the guide asks before it records."""
-    from robodyn_ros.nodes.demo import Demo, running
-
     quiet = {"simulator_node": {"pushes.names": [""]}}
     with running(Demo(folder / "arm.yaml", 0.0, True, overrides=quiet)):
         yield
@@ -70,6 +73,17 @@ def follow(line, folder):
     return done.stdout
 
 
+def test_its_first_steps_give_parameters_that_the_detector_takes(desk, monkeypatch):
+    monkeypatch.chdir(desk)
+    first = LINES[: next(k for k, line in enumerate(LINES) if line.startswith("robodyn demo"))]
+    assert len(first) == 3
+    for line in first:
+        done = CliRunner().invoke(cli.app, shlex.split(line)[1:])
+        assert done.exit_code == 0 and done.output, (line, done.output)
+    with bench(DynamicsNode, args=["--params-file", "arm.yaml"]) as there:
+        assert there.nodes[0].robot.n == 6
+
+
 def test_the_guide_is_followed_to_its_end(desk):
     said = {}
     for line in LINES:
@@ -86,10 +100,6 @@ def test_the_guide_is_followed_to_its_end(desk):
 
 def check_that_the_detector_takes(*files):
     """The last step: the node runs with both files and uses the tuned thresholds."""
-    from ros_harness import bench
-
-    from robodyn_ros.nodes.dynamics_node import DynamicsNode
-
     args = [word for file in files for word in ("--params-file", str(file))]
     with bench(DynamicsNode, args=args) as there:
         (node,) = there.nodes

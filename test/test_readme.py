@@ -62,15 +62,23 @@ def test_python_examples_run(text):
     assert run(sys.executable, "-c", text).strip()
 
 
-# Commands for running nodes
+# Commands that look at running nodes, and those that start them or need a recording of them
 LOOKS = ("robodyn topics", "robodyn echo", "robodyn param", "robodyn record")
+NODES = (*LOOKS, "robodyn demo", "robodyn residual", "robodyn report", "robodyn tune")
+ROBODYN = [c for c in COMMANDS if c.startswith("robodyn") and "robodyn view" not in c]
 
 
-@pytest.mark.parametrize(
-    "command", [c for c in COMMANDS if c.startswith("robodyn") and "robodyn view" not in c]
-)
-def test_commands_run(command, running_demo, recorded, monkeypatch, tmp_path):
-    words = command.split()
+def into(folder, words):
+    """Return the words of a command that writes into this folder."""
+    if "--out" in words:
+        out = words.index("--out") + 1
+        words[out] = str(folder / words[out])
+    return words
+
+
+@pytest.mark.parametrize("command", [c for c in ROBODYN if c.startswith(NODES)])
+def test_commands_of_nodes_run(command, running_demo, recorded, monkeypatch, tmp_path):
+    words = into(tmp_path, command.split())
     if command.startswith("robodyn demo"):
         pytest.importorskip("rclpy", reason="ROS 2 is not installed")
         monkeypatch.setenv("ROS_DOMAIN_ID", str(own_domain()))
@@ -79,9 +87,12 @@ def test_commands_run(command, running_demo, recorded, monkeypatch, tmp_path):
         monkeypatch.setenv("ROS_DOMAIN_ID", running_demo())
     elif "run" in words:
         words[words.index("run")] = str(recorded(tmp_path))
-    if "--out" in words:
-        out = words.index("--out") + 1
-        words[out] = str(tmp_path / words[out])
+    assert run(sys.executable, "-m", "robodyn_ros.cli", *words[1:]).strip()
+
+
+@pytest.mark.parametrize("command", [c for c in ROBODYN if not c.startswith(NODES)])
+def test_commands_without_nodes_run(command, tmp_path):
+    words = into(tmp_path, command.split())
     if "run.csv" in words:
         words[words.index("run.csv")] = str(recorded_motion(tmp_path))
     assert run(sys.executable, "-m", "robodyn_ros.cli", *words[1:]).strip()

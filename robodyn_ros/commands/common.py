@@ -7,16 +7,15 @@ import json
 from collections.abc import Iterator
 from typing import Annotated, Any
 
-import typer
 from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
-from typer import Argument, Option
 
 from ..errors import ArgumentError, ResourceError
 from ..model.robot import RobotModel
 from ..model.robots import load_robot
+from .options import App, Argument, Option
 
 NO_ROS = (
     "ROS 2 is missing ({}): source your installation, or without one "
@@ -24,10 +23,11 @@ NO_ROS = (
 )
 NO_VISER = "the live page needs viser ({}): `pip install 'robodyn_ros[dashboard]'`"
 
-app = typer.Typer(
+app = App(
     help="Rigid-body dynamics and collision detection for robot arms.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode="rich",  # the default of newer releases
 )
 console = Console()
 error_console = Console(stderr=True)

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Annotated
 
 from rich.markup import escape
-from typer import Argument, Option
 
 from ..errors import ArgumentError
 from . import common
 from .common import app, console, error_console
+from .options import Argument, Option
 
 
 @app.command()

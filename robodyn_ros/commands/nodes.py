@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer import Argument, Option
 
 from ..errors import ArgumentError
 from . import common
 from .common import app, console
+from .options import App, Argument, Option
 
 RobotOption = Annotated[str, Option(help="A built-in arm.")]
 UrdfOption = Annotated[str, Option(help="The URDF file of your own arm instead.")]
@@ -108,7 +108,7 @@ def echo(
         print(text, "---", sep="\n", flush=True)
 
 
-param = typer.Typer(help="Parameters of running nodes.", no_args_is_help=True)
+param = App(help="Parameters of running nodes.", no_args_is_help=True)
 app.add_typer(param, name="param")
 
 

@@ -12,12 +12,12 @@ from typing import Annotated, Any
 
 from rich.markup import escape
 from rich.table import Table
-from typer import Argument, Option
 
 from ..errors import ArgumentError
 from ..interrupts import held
 from . import common
 from .common import JsonOption, app, console
+from .options import Argument, Option
 
 MAX_MISSING = 0.2  # [s] of a topic that may be missing without a warning
 KEYWORD = inspect.Parameter.KEYWORD_ONLY

@@ -11,12 +11,12 @@ from typing import Annotated, Any
 
 import numpy as np
 from rich.markup import escape
-from typer import Option
 
 from ..errors import ArgumentError, ResourceError
 from ..model.robots import load_robot
 from . import common
 from .common import app, console
+from .options import Option
 
 
 @app.command()
