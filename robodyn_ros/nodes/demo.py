@@ -267,7 +267,7 @@ def parse_push(
         return {"link": link, "force": numbers}
     if model is None:
         raise ArgumentError(
-            f"--push {text}: with --params write LINK:FX,FY,FZ, or name the arm by --robot or --urdf"
+            f"--push {text}: with --params write LINK:FX,FY,FZ, or name the arm by --robot"
         )
     q = start_posture(model) if start is None else np.array(start)
     body = model.frame(link).body  # that carries the link

@@ -17,7 +17,7 @@ Span = tuple[float, float]  # begin and end [s]
 NO_TORQUE = 1e-6  # [N m or N]: rounding error of the true external torque
 REPORT_DELAY = 0.3  # [s] after a push within which a report still belongs to it
 PUSH_ONSET = 0.05  # [s], longest time before the first sample of a push in which it began
-SCRIPT_JITTER = 0.3  # [s] by which a scripted push may be off its time
+SCRIPT_JITTER = 1.0  # [s] by which a busy plant may delay the next push of its script
 # A push names its link only if it loads the link's own joint by this many contact thresholds: a
 # force through the axis of that joint is the same as one on the link before
 LINK_CLEAR = 1.5
@@ -113,12 +113,15 @@ def compare(
 
 
 def push_spans(times: Array, torques: Array) -> list[Span]:
-    """Return begin and end [s] of each push; those less than REPORT_DELAY apart are one."""
+    """Return begin and end [s] of each push; those less than REPORT_DELAY apart are one.
+
+    times (T,) [s], torques (T, n). A push goes on while a busy plant skips time.
+    """
     spans: list[Span] = []
-    size = np.abs(torques).max(axis=1, initial=0.0)
-    for k in np.flatnonzero(size > NO_TORQUE).tolist():
+    pushed = np.abs(torques).max(axis=1, initial=0.0) > NO_TORQUE
+    for k in np.flatnonzero(pushed).tolist():
         t = float(times[k])
-        if spans and t - spans[-1][1] < REPORT_DELAY:
+        if spans and (pushed[k - 1] or t - spans[-1][1] < REPORT_DELAY):
             spans[-1] = (spans[-1][0], t)
         else:
             before = float(times[k - 1]) if k else -math.inf
@@ -146,15 +149,19 @@ def _scripted(
     if not spans or not script:
         return []
     begins = np.array([begin for begin, _ in spans])
-    begins -= begins[0] - script[0].at
-    nearest = [(int(np.argmin(np.abs(begins - push.at))), push) for push in script]
-    return [(k, push) for k, push in nearest if abs(begins[k] - push.at) < SCRIPT_JITTER]
+    late, found = begins[0] - script[0].at, []
+    for push in script:
+        k = int(np.argmin(np.abs(begins - push.at - late)))
+        if abs(begins[k] - push.at - late) < SCRIPT_JITTER:
+            late = begins[k] - push.at
+            found.append((k, push))
+    return found
 
 
 def _report(event: Event, begin: float, end: float, state: DetectorState) -> None:
-    """Add a state to the push that lasts from begin to end [s]; later states know more."""
+    """Add a state to the push that lasts from begin to end [s]; the last until then counts."""
     first = event.reported
     if first is None:
         event.delay = state.t - begin
-    if first is None or (state.t <= end and (state.link or not first.link)):
+    if first is None or state.t <= end:
         event.reported = state

@@ -19,7 +19,7 @@ BAR_TOP = 1.5  # end of a bar, times the collision threshold
 EVENTS_SHOWN = 8  # in the live table
 COLOURS = {"UNKNOWN": "yellow", "CLEAR": "green", "CONTACT": "dark_orange", "COLLISION": "red"}
 FLAG_COLOURS = {"UNKNOWN": "grey", "CONTACT": "tab:orange", "COLLISION": "tab:red"}
-PLOT_TOP = 3.0  # end of the plot's axes, times the collision threshold
+PLOT_TOP = 3.0  # least height of the plot's axes, times the collision threshold
 EVENT_HEADINGS = (
     "time\n[s]", "pushed", "force\n[N]", "told", "link", "force\n[N]", "delay\n[ms]", "judgement"
 )  # fmt: skip
@@ -112,52 +112,52 @@ def plot(observer: DemoObserver, path: Path) -> bool:
         return False
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
+    from matplotlib.ticker import NullLocator
 
     n = len(observer.names)
     start, end = observer.t[0], observer.t[-1]
     figure, grid = plt.subplots(
-        n, 1, sharex=True, squeeze=False, figsize=(10, 1.1 * n + 1.6), layout="constrained"
+        n, 1, sharex=True, squeeze=False, figsize=(10, 1.2 * n + 1.4), layout="constrained"
     )
     t, r = np.array(observer.t) - start, np.array(observer.r)
     t_true = np.array([t for t, _ in observer.truth]) - start
     truth = np.array([tau for _, tau in observer.truth]).reshape(-1, n)
     edges = [state.t for state in observer.states] + [end]
     for k, ax in enumerate(grid[:, 0]):
-        contact, collision = observer.contact[k], observer.collision[k]
-        ax.axhspan(-contact, contact, color="tab:green", alpha=0.12, lw=0, label="below contact")
-        for low in (-collision, contact):
-            high = low + collision - contact
-            ax.axhspan(low, high, color="gold", alpha=0.25, lw=0, label="contact threshold")
+        low, high = observer.contact[k], observer.collision[k]
+        for band, colour, label in (
+            ((-low, low), "tab:green", "below the contact threshold"),
+            ((low, high), "gold", "between contact and collision threshold"),
+            ((-high, -low), "gold", ""),
+        ):
+            ax.axhspan(*band, color=colour, alpha=0.2, lw=0, label=label)
         for state, until in zip(observer.states, edges[1:], strict=True):
             if colour := FLAG_COLOURS.get(state.level.name):
                 label, span = f"flag: {state.level.name}", (state.t - start, until - start)
                 ax.axvspan(*span, color=colour, alpha=0.35, lw=0, label=label)
         ax.plot(t, r[:, k], color="tab:blue", lw=0.7, label="residual")
         ax.plot(t_true, truth[:, k], color="black", lw=0.9, ls="--", label="true external torque")
-        top = PLOT_TOP * collision
+        top = max(PLOT_TOP * high, 1.2 * np.abs(r[:, k]).max())
+        ax.set_yscale("symlog", linthresh=high, linscale=1.5)  # noise and pushes, both visible
         ax.set(xlim=(0.0, end - start), ylim=(-top, top))
+        ax.set_yticks([-high, 0.0, high], [f"{-high:g}", "0", f"{high:g}"], fontsize=8)
+        ax.yaxis.set_minor_locator(NullLocator())
         ax.set_ylabel(f"{observer.names[k]}\n[N m]", fontsize=8)
-        ax.tick_params(labelsize=8)
     for event in observer.events():
-        text = f"{event.link} {event.force:.0f} N" if event.force else event.link or "push"
-        text, colour = (text, "black") if event.pushed else (event.judgement, "red")
-        if not event.right:
-            colour = "red"
+        pushed = f"{event.link or 'push'} {event.force or 0.0:.0f} N" if event.pushed else ""
         grid[0, 0].annotate(
-            text if event.right or not event.pushed else f"{text}: {event.judgement}",
-            (event.t, PLOT_TOP * observer.collision[0]),
+            pushed if event.right else f"{pushed} {event.judgement}",
+            (event.t / (end - start), 1.0),
+            xycoords="axes fraction",
             xytext=(0, 3),
             textcoords="offset points",
-            color=colour,
+            color="black" if event.right else "red",
             fontsize=8,
         )
-    grid[-1, 0].set_xlabel("time [s]")
-    by_label = {}
-    for ax in grid[:, 0]:
-        by_label |= dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
-    figure.legend(
-        by_label.values(), by_label.keys(), loc="outside upper center", ncols=4, fontsize=8
-    )
+    grid[-1, 0].set_xlabel("time [s]; vertical axes: logarithmic beyond the collision threshold")
+    handles, labels = grid[0, 0].get_legend_handles_labels()
+    once = dict(zip(labels, handles, strict=True))
+    figure.legend(once.values(), once.keys(), loc="outside upper center", ncols=3, fontsize=8)
     figure.savefig(path, dpi=110)
     plt.close(figure)
     return True

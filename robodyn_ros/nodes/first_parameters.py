@@ -44,7 +44,7 @@ DIGITS = 3  # of a number in the file
 
 Parameters = dict[str, dict[str, Any]]  # node -> {parameter: value}
 
-SOURCE = """# Initial parameters, guessed from masses, torque limits, joint ranges and expected model errors.
+SOURCE = """# Initial parameters, guessed from masses, torque limits, joint ranges, model errors.
 # On a real arm, record a motion without contact and let `robodyn tune` find the thresholds.
 """
 
@@ -76,7 +76,7 @@ def first_parameters(model: RobotModel, robot: RobotSettings) -> Parameters:
             "detector_timeout": 1.0,
             "arm.reaction": "reflex",
             "arm.reflex_gain": [1.0],
-            "arm.damping": 5.0,
+            "arm.damping": 10.0,
             "arm.resume_after": 0.5,
             "arm.timeout": 1.0,
         },
