@@ -22,7 +22,7 @@ SCRIPT_JITTER = 1.0  # [s] by which a busy plant may delay the next push of its 
 # force through the axis of that joint is the same as one on the link before
 LINK_CLEAR = 1.5
 
-FOUND, UNCLEAR, UNNAMED = "found", "link unclear", "no link"
+FOUND, UNCLEAR, UNNAMED = "found", "unclear", "no link"
 WRONG_LINK, MISSED, FALSE_ALARM = "wrong link", "missed", "FALSE ALARM"
 
 
@@ -91,7 +91,7 @@ def compare(
     contact: thresholds (n,).
     """
     times = np.array([t for t, _ in truth])
-    torques = np.array([tau for _, tau in truth]).reshape(len(truth), -1)
+    torques = np.array([tau for _, tau in truth]).reshape(len(truth), contact.size)
     spans = push_spans(times, torques)
     found = [Event(begin - start, pushed=True) for begin, _ in spans]
     for k, push in _scripted(spans, script):

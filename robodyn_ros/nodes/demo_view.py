@@ -55,7 +55,7 @@ def residual_bars(observer: DemoObserver) -> Table:
 
 def events_table(events: list[Event]) -> Table:
     """Return a row per push or false alarm: the truth, the detector's report, and a judgement."""
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 2, 0, 0), pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False)
     for heading in EVENT_HEADINGS:  # numbers have a unit
         table.add_column(escape(heading), justify="right" if "[" in heading else "left")
     for event in events:
@@ -132,9 +132,9 @@ def plot(observer: DemoObserver, path: Path) -> bool:
         ):
             ax.axhspan(*band, color=colour, alpha=0.2, lw=0, label=label)
         for state, until in zip(observer.states, edges[1:], strict=True):
-            if colour := FLAG_COLOURS.get(state.level.name):
+            if flag := FLAG_COLOURS.get(state.level.name):
                 label, span = f"flag: {state.level.name}", (state.t - start, until - start)
-                ax.axvspan(*span, color=colour, alpha=0.35, lw=0, label=label)
+                ax.axvspan(*span, color=flag, alpha=0.35, lw=0, label=label)
         ax.plot(t, r[:, k], color="tab:blue", lw=0.7, label="residual")
         ax.plot(t_true, truth[:, k], color="black", lw=0.9, ls="--", label="true external torque")
         top = max(PLOT_TOP * high, 1.2 * np.abs(r[:, k]).max())

@@ -38,6 +38,7 @@ PUSH_MARGIN = 3.0  # torque of a scripted push on its joint, times the collision
 MAX_PUSH = 60.0  # [N]
 MAX_ACCELERATION = 200.0  # [rad/s^2 or m/s^2] of the joint of a pushed link
 LINK_RADIUS = 0.06  # [m], from a link's centre of mass to its surface
+ON_AXIS = 1e-3  # [m]: a centre of mass closer to the joint's axis counts as on it
 PUSHED_LINKS = 3  # from the last link downwards
 FIRST_PUSH, PUSH_INTERVAL, PUSH_DURATION = 3.0, 5.0, 0.2  # [s]
 DIGITS = 3  # of a number in the file
@@ -131,7 +132,11 @@ def push_lever(model: RobotModel, q: np.ndarray, body: int) -> tuple[np.ndarray,
     """Return a point (3,) [m] on the surface of a body, off the axis of its joint, and the torque
     of that joint per force there (3,) [N m/N], in the base's axes.
     """
-    point = model.com[body] + LINK_RADIUS * _normal(model.axis[body])
+    com, axis = model.com[body], model.axis[body]
+    off_axis = com - axis * (axis @ com)
+    distance = float(np.linalg.norm(off_axis))
+    outwards = off_axis / distance if distance > ON_AXIS else _normal(axis)
+    point = com + LINK_RADIUS * outwards
     J = jacobian(model, q, model.link_names[body], point)
     return point, J[:3, model.coordinate[body]]
 
@@ -159,8 +164,10 @@ def largest_residual(model: RobotModel, start: np.ndarray) -> np.ndarray:
             Sensors(LWR_SENSORS, model.tau_max, seed),
         )
         seen = [sensors.measure(*sample) for sample in zip(t, q, qd, tau, strict=True)]
-        log = (np.array([getattr(one, name) for one in seen]) for name in ("q", "qd", "tau"))
-        r = residual(model, t, *log, MonitorSettings().gain[0])
+        q_seen, qd_seen, tau_seen = (
+            np.array([getattr(one, name) for one in seen]) for name in ("q", "qd", "tau")
+        )
+        r = residual(model, t, q_seen, qd_seen, tau_seen, MonitorSettings().gain[0])
         largest = np.maximum(largest, np.abs(r).max(axis=0))
     return largest
 
