@@ -159,9 +159,9 @@ def _scripted(
 
 
 def _report(event: Event, begin: float, end: float, state: DetectorState) -> None:
-    """Add a state to the push that lasts from begin to end [s]; the last until then counts."""
+    """Add a state to the push from begin to end [s]; the last link named until then counts."""
     first = event.reported
     if first is None:
         event.delay = state.t - begin
-    if first is None or state.t <= end:
+    if first is None or (state.t <= end and (state.link or not first.link)):
         event.reported = state

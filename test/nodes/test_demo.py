@@ -99,10 +99,11 @@ def test_a_missed_push_is_an_event_without_a_verdict():
         (("link_5",), "found"),
         (("link_4", "link_5"), "found"),
         (("link_5", "link_4"), "wrong link"),
-        (("link_5", ""), "no link"),
+        (("link_5", ""), "found"),  # a gap in the data
+        (("", ""), "no link"),
     ],
 )
-def test_the_link_at_the_end_of_a_push_counts(links, judgement):
+def test_the_last_link_until_the_end_of_a_push_counts(links, judgement):
     states = [told(103.05 + 0.05 * k, "COLLISION", link) for k, link in enumerate(links)]
     with bench() as there:
         # The residual's decay names other links after the push
