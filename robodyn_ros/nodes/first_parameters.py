@@ -130,15 +130,17 @@ def _pushes(model: RobotModel, q: np.ndarray, collision: np.ndarray) -> list[dic
 
 def push_lever(model: RobotModel, q: np.ndarray, body: int) -> tuple[np.ndarray, np.ndarray]:
     """Return a point (3,) [m] on the surface of a body, off the axis of its joint, and the torque
-    of that joint per force there (3,) [N m/N], in the base's axes.
+    of that joint per force there (3,) [N m/N], in the base's axes: the mean over the demo's motion
+    around the posture q.
     """
     com, axis = model.com[body], model.axis[body]
     off_axis = com - axis * (axis @ com)
     distance = float(np.linalg.norm(off_axis))
     outwards = off_axis / distance if distance > ON_AXIS else _normal(axis)
     point = com + LINK_RADIUS * outwards
-    J = jacobian(model, q, model.link_names[body], point)
-    return point, J[:3, model.coordinate[body]]
+    postures = np.array([q, *demo_postures(model, q)])
+    J = jacobian(model, postures, model.link_names[body], point)
+    return point, J[:, :3, model.coordinate[body]].mean(axis=0)
 
 
 def largest_residual(model: RobotModel, start: np.ndarray) -> np.ndarray:
