@@ -217,7 +217,7 @@ def print_result(observer: DemoObserver, picture: Path, console: Console) -> Non
     if plot(observer, picture):
         console.print(f"plot: {picture}")
     ok, text = verdict(observer)
-    console.print(f"[{'green' if ok else 'red'}]{text}[/]")
+    console.print(f"[{'green' if ok else 'red'}]{text}[/]", soft_wrap=True)
 
 
 def overrides(robot: str, urdf: str, plant: PlantOptions, guess: bool) -> dict[str, Any]:
