@@ -2,8 +2,9 @@
 
 python docs/page_pictures.py [FOLDER]
 
-Without a graphics card Chromium takes long for a picture. So that this does not show, the arm, its
-controller and its detector run here in simulated time, and wait for each picture to be taken.
+Without a graphics card Chromium takes long for a picture. So that this does not show, the demo's
+arm, its controller and its detector run here in simulated time, and wait for each picture to be
+taken. They are set as in config/demo.yaml: the arm differs from the model, its sensors are noisy.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import sys
 import time
 from pathlib import Path
 
+import yaml
 from PIL import Image
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "test" / "dashboard"))
@@ -27,21 +29,37 @@ from robodyn_ros.dashboard.page import Page
 from robodyn_ros.dashboard.visuals import Visuals
 from robodyn_ros.detection.detector import Level
 from robodyn_ros.detection.monitor import ContactMonitor
-from robodyn_ros.detection.monitor_settings import MonitorSettings, ThresholdSettings
+from robodyn_ros.detection.monitor_settings import MonitorSettings
 from robodyn_ros.nodes.demo_trajectory import DemoTrajectory
-from robodyn_ros.settings import leaves
+from robodyn_ros.nodes.node_settings import PlantSettings
+from robodyn_ros.nodes.simulation_setup import make_plant
+from robodyn_ros.settings import changed, converted, leaves
 
 STEP = 0.002  # [s]
 FRAME = 0.125  # [s] of simulated time between two pictures
 SPAN = 10.0  # [s] of the animation
 SIZE = (864, 540)  # of the animation
 COLOURS = 256
-START = [0.0, -0.6, 0.3, 1.2, 0.4, -0.7, 0.5]  # [rad]
-DETECTOR = MonitorSettings(  # as in config/demo.yaml
-    contact=ThresholdSettings(base=(2.5, 2.5, 1.0, 1.0, 0.6, 1.0, 0.5)),
-    collision=ThresholdSettings(base=(5.0, 5.0, 2.0, 2.0, 1.2, 2.0, 1.0)),
-)
-ARM = ArmSettings(reaction="reflex", reflex_gain=(1.0,), damping=5.0, resume_after=0.5)
+DEMO = yaml.safe_load(rd.share_path("config", "demo.yaml").read_text(encoding="utf-8"))
+
+
+def taken_over(settings, values):
+    """Return a parameter set with the values of a file."""
+    known = {name: value for name, value, _ in leaves(settings)}
+    flat = {}
+    for name, value in values.items():
+        inner = value.items() if isinstance(value, dict) else ()
+        flat |= {f"{name}.{key}": x for key, x in inner} if inner else {name: value}
+    return changed(settings, {name: converted(x, known[name]) for name, x in flat.items()})
+
+
+def section(node, group):
+    return DEMO[f"/**/{node}"]["ros__parameters"][group]
+
+
+PLANT = taken_over(PlantSettings(), section("simulator_node", "plant"))
+DETECTOR = taken_over(MonitorSettings(), section("dynamics_node", "monitor"))
+ARM = taken_over(ArmSettings(), section("controller_node", "arm"))
 
 
 class Arm:
@@ -49,7 +67,7 @@ class Arm:
 
     def __init__(self, port: int) -> None:
         self.model = rd.robots.lwr_iii()
-        self.plant = rd.RigidPlant(self.model, START, friction=False)
+        self.plant, _ = make_plant(self.model, PLANT, {}, STEP)
         self.controller = ArmController(self.model, ARM)
         self.monitor = ContactMonitor(self.model, DETECTOR)
         self.demo = DemoTrajectory(self.model, 0.2)
@@ -79,7 +97,7 @@ class Arm:
 
     def step(self) -> None:
         """One sample of everything."""
-        state, names = self.plant.state, self.model.joint_names
+        state, names = self.plant.measurement, self.model.joint_names
         sample = rd.Sample(state.t, STEP, state.q, state.qd, state.tau, rd.Status.OK)
         verdict = self.monitor.update(sample)
         self.controller.contact(verdict.level is Level.COLLISION, verdict.r)
@@ -93,7 +111,7 @@ class Arm:
         feed.on_state(state.t, names, state.q, state.tau)
         feed.on_reference(state.t, names, wanted.q, wanted.qd)
         feed.on_residual(state.t, names, verdict.r)
-        feed.on_truth(names, state.tau_ext)
+        feed.on_truth(names, self.plant.state.tau_ext)
         if verdict.wrench is not None:
             feed.on_wrench(verdict.wrench_link, verdict.wrench[:3])
         joints = " ".join(verdict.joints)

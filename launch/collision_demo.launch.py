@@ -44,6 +44,15 @@ ARGUMENTS = [
         description="kind of simulation",
     ),
     DeclareLaunchArgument(
+        "ideal",
+        default_value="false",
+        choices=["true", "false"],
+        description="neither model error nor sensor noise",
+    ),
+    DeclareLaunchArgument(
+        "seed", default_value="", description="random seed of model error and sensor noise"
+    ),
+    DeclareLaunchArgument(
         "params",
         default_value=str(SHARE / "config" / "demo.yaml"),
         description="path of the parameter file, for all nodes",
@@ -128,6 +137,11 @@ def overrides(given, namespace):
         robot = {"robot.name": given["robot"]}
     if given["plant"]:
         plant = {"plant.kind": given["plant"]}
+    if given["ideal"] == "true":
+        plant |= {f"plant.model_error.{name}": 0.0 for name in ("mass", "com")}
+        plant["plant.noise"] = False
+    if given["seed"]:
+        plant["plant.seed"] = int(given["seed"])
     own = {node: robot | (plant if node == "simulator_node" else {}) for node in NODES}
     sections = {
         f"{namespace.rstrip('/')}/{node}": {"ros__parameters": dict(values)}

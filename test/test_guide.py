@@ -93,7 +93,7 @@ def test_the_guide_is_followed_to_its_end(desk):
         else:
             said[line] = follow(line, desk)
     told = next(text for line, text in said.items() if line.startswith("robodyn demo"))
-    assert "3 pushes found, no false alarm, the arm resumed" in told
+    assert "3 of 3 pushes found with their link, no false alarm, the arm resumed" in told
     assert (desk / "report.html").stat().st_size > 100_000
     check_that_the_detector_takes(desk / "arm.yaml", desk / "tuned.yaml")
 

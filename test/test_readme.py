@@ -191,7 +191,7 @@ def test_the_demo_does_what_the_makefile_says(monkeypatch, tmp_path):
     picture = tmp_path / "demo.png"
     options = ["--headless", "--composed", "--duration", "18", "--picture", str(picture)]
     out = run(sys.executable, "-m", "robodyn_ros.cli", "demo", *options)
-    assert "4 pushes found, no false alarm, the arm resumed" in out
+    assert "4 of 4 pushes found with their link, no false alarm, the arm resumed" in out
     assert picture.stat().st_size > 20_000
 
 

@@ -12,19 +12,22 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Thread
 from typing import Any
 
+import numpy as np
 from rich.console import Console
 from rich.live import Live
 
+from ..dynamics.posture import start_posture
 from ..dynamics.warmup import warmup
 from ..errors import ArgumentError, RobodynError
 from ..interrupts import held
+from ..model.robot import RobotModel
 from ..model.robots import load_robot
 from ..resources import share_path
 from ..settings import yaml_section
@@ -35,6 +38,7 @@ from .first_parameters import (
     FIRST_PUSH,
     PUSH_INTERVAL,
     first_parameters,
+    push_lever,
     push_parameters,
     robot_settings,
 )
@@ -50,6 +54,8 @@ REACTING = ("REACTING", "RESUMING")
 # A parameter file must not be empty
 NO_PARAMETERS = "/unused:\n  ros__parameters:\n    none: 0\n"
 SAME_PARAMETERS = ("lwr_iii", "kuka_lwr4")  # arms for which config/demo.yaml is right
+DEMO_START = (0.0, -0.6, 0.3, 1.2, 0.4, -0.7, 0.5)  # [rad], of these arms in config/demo.yaml
+IDEAL = {"plant.noise": False, "plant.model_error.mass": 0.0, "plant.model_error.com": 0.0}
 
 
 @dataclass(frozen=True)
@@ -62,6 +68,16 @@ class Demo:
     namespace: str = ""
     log: Path | None = None  # file for the nodes' messages; None: the terminal
     overrides: dict[str, Any] = field(default_factory=dict)  # node -> {parameter: value}
+
+
+@dataclass(frozen=True)
+class PlantOptions:
+    """Options of a demo's simulated arm."""
+
+    kind: str = ""  # of the simulation; empty: as in the parameter file
+    pushes: Sequence[str] = ()  # LINK:NEWTON or LINK:FX,FY,FZ; empty: as in the parameter file
+    seed: int | None = None  # of model error and sensor noise; None: as in the parameter file
+    ideal: bool = False  # neither model error nor sensor noise
 
 
 @contextmanager
@@ -155,8 +171,7 @@ def watch(
 def run_demo(
     robot: str,
     urdf: str,
-    plant: str,
-    pushes: list[str],
+    plant: PlantOptions,
     params: Path | None,
     duration: float,
     composed: bool,
@@ -165,7 +180,7 @@ def run_demo(
     picture: Path,
     console: Console,
 ) -> bool:
-    """Run the demo; return whether all pushes were found without a false alarm.
+    """Run the demo; return whether all pushes were found with their link, without a false alarm.
 
     page: port of the live page, or None for no page. At a terminal and with the page, the nodes
     keep running in the end, for the user to push.
@@ -175,7 +190,7 @@ def run_demo(
         duration,
         composed,
         log=None if headless else picture.with_suffix(".log"),  # the live table needs the terminal
-        overrides=overrides(robot, urdf, plant, pushes, guess=params is None),
+        overrides=overrides(robot, urdf, plant, guess=params is None),
     )
     console.print("compiling, up to a minute the first time")
     warmup(load_robot(urdf or robot or "lwr_iii"))
@@ -220,29 +235,45 @@ def print_result(observer: DemoObserver, picture: Path, console: Console) -> Non
     if plot(observer, picture):
         console.print(f"plot: {picture}")
     ok, text = verdict(observer)
-    console.print(f"[{'green' if ok else 'red'}]{text}[/]")
+    console.print(f"[{'green' if ok else 'red'}]{text}[/]", soft_wrap=True)
 
 
-def overrides(robot: str, urdf: str, plant: str, pushes: list[str], guess: bool) -> dict[str, Any]:
+def overrides(robot: str, urdf: str, plant: PlantOptions, guess: bool) -> dict[str, Any]:
     """Return parameters by node from the options; guess: also those for an arm without a file."""
     changed: dict[str, Any] = {node: {} for node in DEMO_NODES}
+    of_plant = changed["simulator_node"]
+    settings = robot_settings(urdf or robot or "lwr_iii", "", "", [])
+    known = bool(urdf or robot) or guess  # else the robot is that of the user's file
     if urdf or robot:
-        settings = robot_settings(urdf or robot, "", "", [])
         other = guess and settings.name not in SAME_PARAMETERS
         first = first_parameters(settings.load(""), settings) if other else {}
         for node in DEMO_NODES:
             changed[node] |= first.get(node, {})
             changed[node] |= {"robot.name": settings.name, "robot.urdf": settings.urdf}
-    if plant:
-        changed["simulator_node"]["plant.kind"] = plant
-    if pushes:
-        parsed = [parse_push(x, FIRST_PUSH + k * PUSH_INTERVAL) for k, x in enumerate(pushes)]
-        changed["simulator_node"] |= push_parameters(parsed)
+    if plant.kind:
+        of_plant["plant.kind"] = plant.kind
+    if plant.seed is not None:
+        of_plant["plant.seed"] = plant.seed
+    if plant.ideal:
+        of_plant |= IDEAL
+    if plant.pushes:
+        model = settings.load("") if known else None
+        start = DEMO_START if settings.name in SAME_PARAMETERS else None
+        pushes = [parse_push(text, model, start) for text in plant.pushes]
+        for k, push in enumerate(pushes):
+            push["at"] = FIRST_PUSH + k * PUSH_INTERVAL
+        of_plant |= push_parameters(pushes)
     return changed
 
 
-def parse_push(text: str, at: float) -> dict[str, Any]:
-    """Return LINK:NEWTON or LINK:FX,FY,FZ as the parameters of a scripted push at a time [s]."""
+def parse_push(
+    text: str, model: RobotModel | None, start: Sequence[float] | None
+) -> dict[str, Any]:
+    """Return LINK:NEWTON or LINK:FX,FY,FZ as parameters of a push.
+
+    A single number pushes the link off the axis of its joint, so that the link can be told;
+    start: posture [rad or m] for that, by default `start_posture`.
+    """
     link, _, force = text.partition(":")
     try:
         numbers = [float(x) for x in force.split(",")]
@@ -250,8 +281,21 @@ def parse_push(text: str, at: float) -> dict[str, Any]:
         numbers = []
     if not link or len(numbers) not in (1, 3):
         raise ArgumentError(f"--push {text}: write LINK:NEWTON or LINK:FX,FY,FZ, e.g. link_5:40")
-    vector = numbers if len(numbers) == 3 else [numbers[0], 0.0, 0.0]
-    return {"at": at, "link": link, "force": vector}
+    if len(numbers) == 3:
+        return {"link": link, "force": numbers}
+    if model is None:
+        raise ArgumentError(
+            f"--push {text}: with --params write LINK:FX,FY,FZ, or name the arm by --robot"
+        )
+    q = start_posture(model) if start is None else np.array(start)
+    body = model.frame(link).body  # that carries the link
+    point, column = push_lever(model, q, body)
+    force_vector = numbers[0] * column / np.linalg.norm(column)
+    return {
+        "link": model.link_names[body],
+        "force": force_vector.tolist(),
+        "point": point.tolist(),
+    }
 
 
 class PageProcess:

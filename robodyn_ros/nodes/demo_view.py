@@ -11,12 +11,18 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from .demo_observer import DemoObserver, Event
+from .demo_events import UNCLEAR, Event
+from .demo_observer import DemoObserver
 
 BAR_WIDTH = 30  # [characters]
 BAR_TOP = 1.5  # end of a bar, times the collision threshold
 EVENTS_SHOWN = 8  # in the live table
 COLOURS = {"UNKNOWN": "yellow", "CLEAR": "green", "CONTACT": "dark_orange", "COLLISION": "red"}
+FLAG_COLOURS = {"UNKNOWN": "grey", "CONTACT": "tab:orange", "COLLISION": "tab:red"}
+PLOT_TOP = 3.0  # least height of the plot's axes, times the collision threshold
+EVENT_HEADINGS = (
+    "time\n[s]", "pushed", "force\n[N]", "told", "link", "force\n[N]", "delay\n[ms]", "judgement"
+)  # fmt: skip
 
 
 def live_table(observer: DemoObserver, duration: float, page: str = "") -> Group:
@@ -48,19 +54,22 @@ def residual_bars(observer: DemoObserver) -> Table:
 
 
 def events_table(events: list[Event]) -> Table:
-    """Return a row per push or false alarm."""
-    headings = ("time [s]", "pushed", "detected", "force [N]", "estimated [N]", "delay [ms]")
-    table = _table(*headings)
+    """Return a row per push or false alarm: the truth, the detector's report, and a judgement."""
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False)
+    for heading in EVENT_HEADINGS:  # numbers have a unit
+        table.add_column(escape(heading), justify="right" if "[" in heading else "left")
     for event in events:
-        state = event.reported
-        found = f"{state.level.name} {state.link or 'link unknown'}" if state else "[red]missed[/]"
+        state, judgement = event.reported, event.judgement
         table.add_row(
             f"{event.t:.2f}",
-            (event.link or "yes") if event.pushed else "[red]nothing[/]",
-            found,
+            (event.link or "yes") if event.pushed else "nothing",
             f"{event.force:.1f}" if event.force is not None else "",
+            state.level.name if state else "nothing",
+            (state.link or "unknown") if state else "",
             f"{state.force:.1f}" if state else "",
-            f"{1e3 * event.delay:.1f}" if event.delay is not None else "",
+            f"{1e3 * event.delay:.0f}" if event.delay is not None else "",
+            judgement if event.right else f"[red]{judgement}[/]",
+            style="" if event.pushed else "red",
         )
     return table
 
@@ -73,47 +82,82 @@ def _table(*headings: str) -> Table:
 
 
 def verdict(observer: DemoObserver) -> tuple[bool, str]:
-    """Return whether all pushes were found without a false alarm and the arm resumed, and text."""
+    """Return whether each push was found with its link, without a false alarm, and the arm
+    resumed; and a summary.
+    """
     events = observer.events()
-    pushes = sum(event.pushed for event in events)
-    missed = sum(event.pushed and event.reported is None for event in events)
-    false_alarms = len(events) - pushes
+    pushes = [event for event in events if event.pushed]
+    right = sum(event.right for event in pushes)
+    unclear = sum(event.judgement == UNCLEAR for event in pushes)
+    alarms = len(events) - len(pushes)
     resumed = observer.mode in ("TRACKING", "HOLDING")
-    checks = {
-        "nothing pushed the arm": pushes,
-        f"{missed} of {pushes} pushes missed": not missed,
-        f"{false_alarms} alarms without a push": not false_alarms,
-        f"the arm did not resume: {observer.mode or 'silent'}, {observer.reason}": resumed,
-    }
-    wrong = [text for text, passed in checks.items() if not passed]
-    return not wrong, "; ".join(wrong) or f"{pushes} pushes found, no false alarm, the arm resumed"
+    found = f"{right} of {len(pushes)} pushes found with their link"
+    if unclear:
+        found += f" ({unclear} hardly loaded the joint of the link)"
+    parts = [
+        found if pushes else "nothing pushed the arm",
+        f"{alarms} false alarm{'s' if alarms > 1 else ''}" if alarms else "no false alarm",
+        "the arm resumed"
+        if resumed
+        else f"the arm did not resume: {observer.mode or 'silent'}, {observer.reason}",
+    ]
+    return 0 < len(pushes) == right and not alarms and resumed, ", ".join(parts)
 
 
 def plot(observer: DemoObserver, path: Path) -> bool:
-    """Plot residuals, thresholds and pushes; return False where matplotlib is missing."""
+    """Plot residual, truth, thresholds and flags; return False where matplotlib is missing."""
     try:
         import matplotlib
     except ImportError:
         return False
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
+    from matplotlib.ticker import NullLocator
 
-    t, r = np.array(observer.t) - observer.t[0], np.array(observer.r)
-    n = r.shape[1]
+    n = len(observer.names)
+    start, end = observer.t[0], observer.t[-1]
     figure, grid = plt.subplots(
-        n, 1, sharex=True, squeeze=False, figsize=(9, 1.3 * n + 1), layout="constrained"
+        n, 1, sharex=True, squeeze=False, figsize=(10, 1.2 * n + 1.4), layout="constrained"
     )
+    t, r = np.array(observer.t) - start, np.array(observer.r)
+    t_true = np.array([t for t, _ in observer.truth]) - start
+    truth = np.array([tau for _, tau in observer.truth]).reshape(-1, n)
+    edges = [state.t for state in observer.states] + [end]
     for k, ax in enumerate(grid[:, 0]):
-        ax.plot(t, r[:, k], color="tab:blue", linewidth=0.8)
-        limits = ((observer.contact[k], "tab:orange"), (observer.collision[k], "tab:red"))
-        for limit, colour in limits:
-            for sign in (-1.0, 1.0):
-                ax.axhline(sign * limit, color=colour, linewidth=0.6, linestyle="--")
-        for event in observer.events():
-            ax.axvline(event.t, color="black" if event.pushed else "red", linewidth=0.5)
+        low, high = observer.contact[k], observer.collision[k]
+        for band, colour, label in (
+            ((-low, low), "tab:green", "below the contact threshold"),
+            ((low, high), "gold", "between contact and collision threshold"),
+            ((-high, -low), "gold", ""),
+        ):
+            ax.axhspan(*band, color=colour, alpha=0.2, lw=0, label=label)
+        for state, until in zip(observer.states, edges[1:], strict=True):
+            if flag := FLAG_COLOURS.get(state.level.name):
+                label, span = f"flag: {state.level.name}", (state.t - start, until - start)
+                ax.axvspan(*span, color=flag, alpha=0.35, lw=0, label=label)
+        ax.plot(t, r[:, k], color="tab:blue", lw=0.7, label="residual")
+        ax.plot(t_true, truth[:, k], color="black", lw=0.9, ls="--", label="true external torque")
+        top = max(PLOT_TOP * high, 1.2 * np.abs(r[:, k]).max())
+        ax.set_yscale("symlog", linthresh=high, linscale=1.5)  # noise and pushes, both visible
+        ax.set(xlim=(0.0, end - start), ylim=(-top, top))
+        ax.set_yticks([-high, 0.0, high], [f"{-high:g}", "0", f"{high:g}"], fontsize=8)
+        ax.yaxis.set_minor_locator(NullLocator())
         ax.set_ylabel(f"{observer.names[k]}\n[N m]", fontsize=8)
-    grid[-1, 0].set_xlabel("time [s]; dashed: contact and collision thresholds")
-    figure.suptitle("residual; vertical lines: pushes")
+    for event in observer.events():
+        pushed = f"{event.link or 'push'} {event.force or 0.0:.0f} N" if event.pushed else ""
+        grid[0, 0].annotate(
+            pushed if event.right else f"{pushed} {event.judgement}",
+            (event.t / (end - start), 1.0),
+            xycoords="axes fraction",
+            xytext=(0, 3),
+            textcoords="offset points",
+            color="black" if event.right else "red",
+            fontsize=8,
+        )
+    grid[-1, 0].set_xlabel("time [s]; vertical axes: logarithmic beyond the collision threshold")
+    handles, labels = grid[0, 0].get_legend_handles_labels()
+    once = dict(zip(labels, handles, strict=True))
+    figure.legend(once.values(), once.keys(), loc="outside upper center", ncols=3, fontsize=8)
     figure.savefig(path, dpi=110)
     plt.close(figure)
     return True

@@ -12,30 +12,43 @@ from typing import Any
 
 import numpy as np
 
+from ..detection.monitor_settings import MonitorSettings
+from ..detection.observer import residual
 from ..dynamics.kinematics import jacobian
 from ..dynamics.mass_matrix import mass_matrix
-from ..dynamics.newton_euler import gravity_torque
+from ..dynamics.newton_euler import gravity_torque, inverse_dynamics
 from ..dynamics.posture import heaviest_posture, start_posture
 from ..errors import ModelWarning
 from ..model.robot import RobotModel
 from ..model.robots import BUILT_IN
 from ..settings import leaves, yaml_section
-from .node_settings import SETTINGS, RobotSettings
+from ..simulation.disturbances import perturbed
+from ..simulation.sensors import LWR_SENSORS, Sensors
+from ..trajectory.joint_move import joint_move
+from .demo_trajectory import SAME_POSTURE, demo_postures
+from .node_settings import SETTINGS, DemoSettings, ModelErrorSettings, RobotSettings
 
 CONTACT_SHARE, COLLISION_SHARE = 0.015, 0.03  # thresholds over torque limits, as of lwr_iii
 MIN_LIMIT_SHARE = 0.2  # guessed torque limit over the largest one, as of lwr_iii
+MODEL_ERROR = ModelErrorSettings(mass=0.03, com=0.003)  # of the demo's plant
+TUNING_ARMS = 10  # with such errors, on whose motion thresholds are tuned
+SAMPLE_TIME = 0.002  # [s], of that motion
+# Contact threshold over the largest residual without contact: half of the threshold, at which a
+# joint counts as touched, is still above noise
+NOISE_MARGIN = 2.0
 MIN_THRESHOLD = 0.05  # [N m or N], for a joint with little load
 PUSH_MARGIN = 3.0  # torque of a scripted push on its joint, times the collision threshold
 MAX_PUSH = 60.0  # [N]
 MAX_ACCELERATION = 200.0  # [rad/s^2 or m/s^2] of the joint of a pushed link
 LINK_RADIUS = 0.06  # [m], from a link's centre of mass to its surface
+ON_AXIS = 1e-3  # [m]: a centre of mass closer to the joint's axis counts as on it
 PUSHED_LINKS = 3  # from the last link downwards
 FIRST_PUSH, PUSH_INTERVAL, PUSH_DURATION = 3.0, 5.0, 0.2  # [s]
 DIGITS = 3  # of a number in the file
 
 Parameters = dict[str, dict[str, Any]]  # node -> {parameter: value}
 
-SOURCE = """# Initial parameters, guessed from masses, torque limits and joint ranges.
+SOURCE = """# Initial parameters, guessed from masses, torque limits, joint ranges, model errors.
 # On a real arm, record a motion without contact and let `robodyn tune` find the thresholds.
 """
 
@@ -56,19 +69,21 @@ def first_parameters(model: RobotModel, robot: RobotSettings) -> Parameters:
     limit = effort_limits(model)
     if no_limits := no_limits_text(model):
         warnings.warn(ModelWarning(no_limits), stacklevel=2)
-    contact = np.maximum(CONTACT_SHARE * limit, MIN_THRESHOLD)
-    collision = np.maximum(COLLISION_SHARE * limit, MIN_THRESHOLD)
+    expected = NOISE_MARGIN * largest_residual(model, start)
+    contact = np.maximum.reduce([CONTACT_SHARE * limit, expected, np.full(model.n, MIN_THRESHOLD)])
+    collision = COLLISION_SHARE / CONTACT_SHARE * contact
     which = {f"robot.{name}": value for name, value, _ in leaves(robot) if value}
     return {
         "simulator_node": which
-        | {"command_timeout": 0.1, "plant.start": _numbers(start)}
+        | {"command_timeout": 0.1, "plant.start": _numbers(start), "plant.noise": True}
+        | {f"plant.model_error.{name}": value for name, value, _ in leaves(MODEL_ERROR)}
         | push_parameters(_pushes(model, start, collision)),
         "controller_node": which
         | {
             "detector_timeout": 1.0,
             "arm.reaction": "reflex",
             "arm.reflex_gain": [1.0],
-            "arm.damping": 5.0,
+            "arm.damping": 10.0,
             "arm.resume_after": 0.5,
             "arm.timeout": 1.0,
         },
@@ -134,13 +149,58 @@ def _pushes(model: RobotModel, q: np.ndarray, collision: np.ndarray) -> list[dic
     pushes = []
     for k, i in enumerate(np.flatnonzero(heavy)[::-1][:PUSHED_LINKS]):
         link = model.link_names[i]
-        point = model.com[i] + LINK_RADIUS * _normal(model.axis[i])
-        column = jacobian(model, q, link, point)[:3, i]  # [N m/N], of the joint of this link
+        point, column = push_lever(model, q, int(i))
         lever = float(np.linalg.norm(column))
         force = _numbers(column / lever * min(MAX_PUSH, torque[i] / lever))
         push = {"at": FIRST_PUSH + k * PUSH_INTERVAL, "link": link, "force": force}
         pushes.append(push | {"point": _numbers(point), "duration": PUSH_DURATION})
     return pushes
+
+
+def push_lever(model: RobotModel, q: np.ndarray, body: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return a point (3,) [m] on the surface of a body, off the axis of its joint, and the torque
+    of that joint per force there (3,) [N m/N], in the base's axes: the mean over the demo's motion
+    around the posture q.
+    """
+    com, axis = model.com[body], model.axis[body]
+    off_axis = com - axis * (axis @ com)
+    distance = float(np.linalg.norm(off_axis))
+    outwards = off_axis / distance if distance > ON_AXIS else _normal(axis)
+    point = com + LINK_RADIUS * outwards
+    postures = np.array([q, *demo_postures(model, q)])
+    J = jacobian(model, postures, model.link_names[body], point)
+    return point, J[:, :3, model.coordinate[body]].mean(axis=0)
+
+
+def largest_residual(model: RobotModel, start: np.ndarray) -> np.ndarray:
+    """Return the largest residual (n,) [N m or N] without contact on the demo's motion, of many
+    arms with the demo's model error and sensor noise.
+    """
+    limit = DemoSettings().speed * np.where(np.isfinite(model.qd_max), model.qd_max, 1.0)
+    postures = [start, *demo_postures(model, start)]
+    ways = [
+        joint_move(a, b, qd_max=limit, qdd_max=4.0 * limit, model=model).sample(SAMPLE_TIME)[1]
+        for a, b in zip(postures, [*postures[1:], postures[1]], strict=True)
+        if np.abs(b - a).max() > SAME_POSTURE
+    ]
+    q, qd, qdd = (np.vstack([getattr(way, name) for way in ways]) for name in ("q", "qd", "qdd"))
+    t = SAMPLE_TIME * np.arange(len(q))
+    error, largest = MODEL_ERROR, np.zeros(model.n)
+    for seed in range(TUNING_ARMS):
+        real = perturbed(
+            model, seed, mass=error.mass, com=error.com, inertia=error.mass, friction=0.0
+        )
+        tau, sensors = (
+            inverse_dynamics(real, q, qd, qdd),
+            Sensors(LWR_SENSORS, model.tau_max, seed),
+        )
+        seen = [sensors.measure(*sample) for sample in zip(t, q, qd, tau, strict=True)]
+        q_seen, qd_seen, tau_seen = (
+            np.array([getattr(one, name) for one in seen]) for name in ("q", "qd", "tau")
+        )
+        r = residual(model, t, q_seen, qd_seen, tau_seen, MonitorSettings().gain[0])
+        largest = np.maximum(largest, np.abs(r).max(axis=0))
+    return largest
 
 
 def _normal(axis: np.ndarray) -> np.ndarray:

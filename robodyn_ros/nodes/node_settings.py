@@ -39,6 +39,18 @@ class RobotSettings(ParameterSet):
 
 
 @dataclass(frozen=True)
+class ModelErrorSettings(ParameterSet):
+    """Random differences of the plant from the model that controller and detector use."""
+
+    mass: float = setting(
+        0.0, "largest error of a mass or inertia, as a share", low=0.0, high=0.5, fixed=True
+    )
+    com: float = setting(
+        0.0, "largest error of a centre of mass along each axis", "m", 0.0, 0.1, fixed=True
+    )
+
+
+@dataclass(frozen=True)
 class PlantSettings(ParameterSet):
     """The simulated plant."""
 
@@ -47,6 +59,7 @@ class PlantSettings(ParameterSet):
     friction: bool = setting(
         False, "motor-side friction; none behind a joint torque sensor", fixed=True
     )
+    model_error: ModelErrorSettings = group(ModelErrorSettings)
     noise: bool = setting(False, "sensor noise of the LWR", fixed=True)
     stiffness: Numbers = setting(
         (1e4,), "stiffness of elastic joints", "N m/rad", low=1.0, fixed=True
@@ -54,7 +67,7 @@ class PlantSettings(ParameterSet):
     damping: Numbers = setting(
         (10.0,), "damping of elastic joints", "N m s/rad", low=0.0, fixed=True
     )
-    seed: int = setting(0, "random seed of the sensor noise", low=0, fixed=True)
+    seed: int = setting(0, "random seed of model error and sensor noise", low=0, fixed=True)
 
 
 @dataclass(frozen=True)

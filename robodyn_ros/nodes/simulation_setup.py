@@ -14,7 +14,7 @@ from ..control.reactions import Stop
 from ..errors import ArgumentError
 from ..model.robot import RobotModel
 from ..settings import ParameterSet, one_or_each, setting
-from ..simulation.disturbances import SHAPES
+from ..simulation.disturbances import SHAPES, perturbed
 from ..simulation.elastic import ElasticJointPlant
 from ..simulation.obstacles import Box, Obstacle, Pendulum, Plane, Sphere
 from ..simulation.plant import Plant, PlantState
@@ -109,7 +109,7 @@ def make_plant(
     obstacles: Mapping[str, ObstacleSettings],
     dt: float,
 ) -> tuple[Plant, Brake]:
-    """Return the plant, and the brake that holds it without commands."""
+    """Return the plant, which differs from the model as set, and the brake that holds it."""
     if len(settings.start) not in (1, model.n):
         raise ArgumentError(f"plant.start has {len(settings.start)} numbers for {model.n} joints")
     start = np.array(np.broadcast_to(settings.start, (model.n,)))
@@ -119,13 +119,17 @@ def make_plant(
         "obstacles": [one.obstacle() for one in obstacles.values()],
         "seed": settings.seed,
     }
-    brake = Brake(model)
+    error = settings.model_error
+    real = perturbed(
+        model, settings.seed, mass=error.mass, com=error.com, inertia=error.mass, friction=0.0
+    )
+    brake = Brake(real)
     if settings.kind == "mujoco":
         from ..simulation.mujoco_plant import MujocoPlant
 
-        return MujocoPlant(model, start, timestep=dt, **common), brake
+        return MujocoPlant(real, start, timestep=dt, **common), brake
     if settings.kind == "elastic":
         common["stiffness"] = one_or_each(settings.stiffness)
         common["damping"] = one_or_each(settings.damping)
-        return ElasticJointPlant(model, start, **common), brake
-    return RigidPlant(model, start, **common), brake
+        return ElasticJointPlant(real, start, **common), brake
+    return RigidPlant(real, start, **common), brake

@@ -237,3 +237,18 @@ def test_bad_arguments_are_named():
     push = Push(np.array([0.0, np.nan, 0.0, 0.0, 0.0, 0.0, 0.0]), np.zeros(7))
     with pytest.raises(rd.ArgumentError, match=f"r of joint '{LWR.joint_names[1]}'"):
         MomentumDampingController(LWR).torque(JointState(BENT, np.zeros(7)), push)
+
+
+@pytest.mark.parametrize(
+    ("reaction", "mass"),
+    [(lambda: Reflex(law(), 1.0, 3.0), 1.03), (lambda: Stop(law()), 1.2)],
+    ids=["reflex", "stop"],
+)
+def test_an_arm_whose_weight_is_not_known_exactly_is_held_too(reaction, mass):
+    """It drifts, faster than an arm at rest, and would do so until it meets something."""
+    plant = exact_plant(LWR.replace(mass=mass * LWR.mass), BENT, 0.3 * FAST)
+    made = reaction()
+    states, _ = run(plant, made, 3.0)
+    assert made.at_rest
+    assert np.abs(states[-1].qd).max() < 1e-3
+    assert np.abs(states[-1].q - states[2500].q).max() < 1e-3  # [rad]

@@ -223,6 +223,8 @@ def test_arguments_of_the_demo_win_over_any_file(composed, launched, tmp_path):
         f"params:={own_file(tmp_path)}",
         "robot:=kuka_lwr4",
         "plant:=mujoco",
+        "ideal:=true",
+        "seed:=7",
         "namespace:=left",
     )
     assert set(started) == {*(["composed_nodes"] if composed == "true" else OURS), REPORT}
@@ -231,7 +233,9 @@ def test_arguments_of_the_demo_win_over_any_file(composed, launched, tmp_path):
     nodes = nodes_of(started)
     assert set(nodes) == {f"/left/{name}" for name in OURS}
     assert {node["parameters"]["robot.name"] for node in nodes.values()} == {"kuka_lwr4"}
-    assert nodes["/left/simulator_node"]["parameters"]["plant.kind"] == "mujoco"
+    plant = nodes["/left/simulator_node"]["parameters"]
+    assert plant["plant.kind"] == "mujoco" and plant["plant.seed"] == 7
+    assert plant["plant.noise"] is False and plant["plant.model_error.mass"] == 0.0
     assert {node["joint_states"] for node in nodes.values()} == {"/left/joint_states"}
 
 

@@ -17,13 +17,13 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy  # isort: skip
 
 from robodyn_ros.nodes import dynamics_node, terminal  # isort: skip
 from robodyn_ros.nodes.codec import read_controller_state  # isort: skip
-from robodyn_ros.nodes.demo import Demo, running  # isort: skip
+from robodyn_ros.nodes.demo import IDEAL, Demo, running  # isort: skip
 from robodyn_ros.nodes.demo_observer import DemoObserver  # isort: skip
 from robodyn_ros.nodes.runtime import LATCHED, spin  # isort: skip
 
 PARAMS = share_path("config", "demo.yaml")
 QUIET = {  # a busy machine must not end a test
-    "simulator_node": {"pushes.names": [""], "command_timeout": 5.0},
+    "simulator_node": {"pushes.names": [""], "command_timeout": 5.0, **IDEAL},
     "controller_node": {"arm.timeout": 1.0},
     "demo_node": {"active": False},
 }

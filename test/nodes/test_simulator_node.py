@@ -14,7 +14,8 @@ from std_srvs.srv import Trigger  # isort: skip
 
 from robodyn_ros.nodes.codec import seconds  # isort: skip
 from robodyn_ros.nodes.runtime import STATE_IN  # isort: skip
-from robodyn_ros.nodes.simulation_setup import BRAKE_RATE  # isort: skip
+from robodyn_ros.nodes.node_settings import ModelErrorSettings, PlantSettings  # isort: skip
+from robodyn_ros.nodes.simulation_setup import BRAKE_RATE, make_plant  # isort: skip
 from robodyn_ros.nodes.simulator_node import BRAKE_RELEASE, SimulatorNode  # isort: skip
 
 MODEL = rd.robots.planar_2r()
@@ -187,3 +188,20 @@ def test_scripted_pushes_and_obstacles_come_from_parameters(tmp_path):
         felt = list(truth.values())
         assert felt.count(True) == pytest.approx(10, abs=1)  # 20 ms of steps of 2 ms
         assert felt.index(True) >= 4
+
+
+def error_of(seed, **error):
+    """Return the weight of the plant and of its model in one posture, [N m]."""
+    model = rd.robots.lwr_iii()
+    settings = PlantSettings(model_error=ModelErrorSettings(**error), seed=seed)
+    plant, _ = make_plant(model, settings, {}, 0.002)
+    q = np.full(7, 0.4)
+    return rd.gravity_torque(plant.model, q) - rd.gravity_torque(model, q)
+
+
+def test_the_plant_differs_from_the_model_as_set():
+    assert not error_of(1).any()
+    error = error_of(1, mass=0.03, com=0.003)
+    np.testing.assert_array_equal(error, error_of(1, mass=0.03, com=0.003))
+    assert 0.05 < np.abs(error).max() < 3.0
+    assert np.abs(error - error_of(2, mass=0.03, com=0.003)).max() > 0.01

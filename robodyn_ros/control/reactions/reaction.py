@@ -14,6 +14,9 @@ from ..laws.momentum_damping import MomentumDampingController, Push
 REST_SPEED = 0.02  # [rad/s or m/s], upper bound of an arm at rest
 REST_TIME = 0.05  # [s] below REST_SPEED until an arm counts as at rest
 REST_WINDOW = 0.1  # [s] in which an arm at rest does not travel, however noisy its velocity
+# An arm that stays below DRIFT_SPEED [rad/s or m/s] for DRIFT_TIME [s] without coming to rest
+# drifts, because its weight is not known exactly: it is held, too
+DRIFT_SPEED, DRIFT_TIME = 0.1, 0.5
 THROWN_SPEED = 0.2  # [rad/s or m/s]: a held arm that is faster is braked again
 
 # Rows of a rest detector, n numbers each: travel in this window, and its extremes
@@ -113,24 +116,27 @@ class Reaction:
         """Start from this state."""
         self.rest.reset()
         self.reference = Motion.at_rest(state.q)
-        self._holding = False
+        self._holding, self._drifts = False, 0.0  # [s] below DRIFT_SPEED
 
     def continue_from(self, other: "Reaction") -> None:
         """Take over the progress of a reaction of the same kind, after `begin`."""
         if type(other) is type(self):
             self.rest.continue_from(other.rest)
             self.reference, self._holding = other.reference, other._holding
+            self._drifts = other._drifts
 
     def torque(self, state: Any, r: Array | None, dt: float) -> Array:
         """Return the torque (n,) [N m or N]; r: the residual (n,) during contact, else None."""
         at_rest = self.rest.update(state.qd, dt)
         push = self._push(state, r, dt)
+        slow = push is None and self.rest.speed < DRIFT_SPEED
+        self._drifts = self._drifts + dt if slow else 0.0
         if push is not None:
             self._holding = False
         elif self._holding and self.rest.speed > THROWN_SPEED:
             self.rest.reset()
             self._holding = False
-        elif at_rest and self.holds and not self._holding:
+        elif (at_rest or self._drifts > DRIFT_TIME) and self.holds and not self._holding:
             self.law.reset(self.law.tau)
             self._holding = True
         if self._holding:

@@ -1,0 +1,167 @@
+"""Events of a demo: truth against the detector's reports. No ROS here."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from ..detection.detector import Level
+
+Array = npt.NDArray[np.float64]
+Span = tuple[float, float]  # begin and end [s]
+
+NO_TORQUE = 1e-6  # [N m or N]: rounding error of the true external torque
+REPORT_DELAY = 0.3  # [s] after a push within which a report still belongs to it
+PUSH_ONSET = 0.05  # [s], longest time before the first sample of a push in which it began
+SCRIPT_JITTER = 1.0  # [s] by which a busy plant may delay the next push of its script
+# A push names its link only if it loads the link's own joint by this many contact thresholds: a
+# force through the axis of that joint is the same as one on the link before
+LINK_CLEAR = 1.5
+
+FOUND, UNCLEAR, UNNAMED = "found", "unclear", "no link"
+WRONG_LINK, MISSED, FALSE_ALARM = "wrong link", "missed", "FALSE ALARM"
+
+
+@dataclass(frozen=True)
+class DetectorState:
+    """State of the detector at one instant."""
+
+    t: float  # [s]
+    level: Level
+    link: str
+    joints: tuple[str, ...]
+    force: float = 0.0  # [N], median while the state lasts
+
+
+@dataclass(frozen=True)
+class ScriptedPush:
+    """A push of the plant's script."""
+
+    at: float  # [s], after the first command
+    link: str
+    force: float  # [N]
+    joint: int | None = None  # index of the link's own joint, if known
+
+
+@dataclass
+class Event:
+    """A push, or a false alarm, and the detector's report."""
+
+    t: float  # [s], since the first residual
+    pushed: bool  # false: an alarm without a push
+    link: str = ""  # of a scripted push
+    force: float | None = None  # [N], of a scripted push
+    reported: DetectorState | None = None  # None: the push was missed
+    delay: float | None = None  # [s], of the first report
+    link_clear: bool = True  # whether the push loads the joint of its link
+
+    @property
+    def judgement(self) -> str:
+        """The report compared with the truth, in a word or two."""
+        if not self.pushed:
+            return FALSE_ALARM
+        if self.reported is None:
+            return MISSED
+        if not self.link or self.reported.link == self.link:
+            return FOUND
+        if not self.link_clear:
+            return UNCLEAR
+        return WRONG_LINK if self.reported.link else UNNAMED
+
+    @property
+    def right(self) -> bool:
+        """Whether the push was found, with its link if the link can be told."""
+        return self.judgement in (FOUND, UNCLEAR)
+
+
+def compare(
+    start: float,
+    truth: Sequence[tuple[float, Array]],
+    states: Sequence[DetectorState],
+    script: Sequence[ScriptedPush],
+    contact: Array,
+) -> list[Event]:
+    """Return every push with the detector's report, and every false alarm, in order.
+
+    start: time [s] from which events count; truth: time [s] and external joint torque (n,);
+    contact: thresholds (n,).
+    """
+    times = np.array([t for t, _ in truth])
+    torques = np.array([tau for _, tau in truth]).reshape(len(truth), contact.size)
+    spans = push_spans(times, torques)
+    found = [Event(begin - start, pushed=True) for begin, _ in spans]
+    for k, push in _scripted(spans, script):
+        found[k].link, found[k].force = push.link, push.force
+        if push.joint is not None:
+            within = (times >= spans[k][0]) & (times <= spans[k][1])
+            torque = np.abs(torques[within, push.joint]).max()
+            found[k].link_clear = bool(torque >= LINK_CLEAR * contact[push.joint])
+    alarm = False  # whether the previous state was an alarm, too
+    for state in states:
+        touched = state.level >= Level.CONTACT
+        of = [k for k, (a, b) in enumerate(spans) if a <= state.t <= b + REPORT_DELAY]
+        if touched and of:
+            _report(found[of[-1]], *spans[of[-1]], state)
+        elif touched and not alarm:
+            found.append(Event(state.t - start, pushed=False, reported=state))
+        alarm = touched
+    return sorted(found, key=lambda event: event.t)
+
+
+def push_spans(times: Array, torques: Array) -> list[Span]:
+    """Return begin and end [s] of each push; those less than REPORT_DELAY apart are one.
+
+    times (T,) [s], torques (T, n). A push goes on while a busy plant skips time.
+    """
+    spans: list[Span] = []
+    pushed = np.abs(torques).max(axis=1, initial=0.0) > NO_TORQUE
+    for k in np.flatnonzero(pushed).tolist():
+        t = float(times[k])
+        if spans and (pushed[k - 1] or t - spans[-1][1] < REPORT_DELAY):
+            spans[-1] = (spans[-1][0], t)
+        else:
+            before = float(times[k - 1]) if k else -math.inf
+            spans.append((max(before, t - PUSH_ONSET), t))
+    return spans
+
+
+def with_forces(
+    states: Sequence[DetectorState], forces: Sequence[tuple[float, float]]
+) -> list[DetectorState]:
+    """Return the states with the median of the forces (time [s], size [N]) while each lasted."""
+    times, sizes = np.array(forces).reshape(-1, 2).T
+    edges = [state.t for state in states] + [math.inf]
+    first, last = np.searchsorted(times, edges[:-1]), np.searchsorted(times, edges[1:])
+    return [
+        replace(state, force=float(np.median(sizes[a:b]))) if b > a else state
+        for state, a, b in zip(states, first, last, strict=True)
+    ]
+
+
+def _scripted(
+    spans: Sequence[Span], script: Sequence[ScriptedPush]
+) -> list[tuple[int, ScriptedPush]]:
+    """Return which of the spans are which pushes of the script; the first begins it."""
+    if not spans or not script:
+        return []
+    begins = np.array([begin for begin, _ in spans])
+    late, found = begins[0] - script[0].at, []
+    for push in script:
+        k = int(np.argmin(np.abs(begins - push.at - late)))
+        if abs(begins[k] - push.at - late) < SCRIPT_JITTER:
+            late = begins[k] - push.at
+            found.append((k, push))
+    return found
+
+
+def _report(event: Event, begin: float, end: float, state: DetectorState) -> None:
+    """Add a state to the push from begin to end [s]; the last link named until then counts."""
+    first = event.reported
+    if first is None:
+        event.delay = state.t - begin
+    if first is None or (state.t <= end and (state.link or not first.link)):
+        event.reported = state
