@@ -16,9 +16,10 @@ import numpy.typing as npt
 from ..detection.detector import Level
 from ..detection.effort_scale import scale_text
 from ..detection.fault import EFFORT_SCALE, SENSOR_FREEZE, Fault
+from ..detection.monitor import TARING as TARING_TEXT
 from ..detection.monitor import Rows, locate, monitor_rows, why_restarted
 from ..detection.monitor_settings import MonitorSettings
-from ..detection.monitor_step import CONTACT, GAP, OVERFLOW, SCALED, STUCK, UNSTUCK
+from ..detection.monitor_step import CONTACT, GAP, OVERFLOW, SCALED, STUCK, TARING, UNSTUCK
 from ..detection.verdict import Verdict
 from ..errors import ArgumentError
 from ..model.robot import RobotModel
@@ -163,8 +164,7 @@ class Detection:
             faults={where[k]: text for k, text in s.faults.items() if k in where},
         )
         r = self.rows
-        certain = r.certain[kept] if r.certain.size else r.certain
-        rows = Rows(r.r[kept], certain, r.found[kept], r.value[kept], r.above[kept])
+        rows = Rows(*(column[kept] if column.size else column for column in r))
         return replace(self, samples=samples, rows=rows)
 
     def since(self, start: float) -> Detection:
@@ -180,6 +180,8 @@ class Detection:
             return f"joint '{joint}' reads the same although its torque moves"
         if found == OVERFLOW:
             return "the momentum of the sample is not finite"
+        if found == TARING:
+            return TARING_TEXT
         text = why_restarted(
             found, int(s.status[k]), float(s.dt[k]), s.causes.get(k, ""), bool(s.late[k])
         )
