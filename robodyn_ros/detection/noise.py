@@ -15,7 +15,7 @@ score of all tests has been below `doubt` for `quiet` seconds; otherwise it is f
 the mean of the first moments is taken for it, up to `start_limit`; a contact that is there already
 and exceeds this limit is therefore told.
 
-A contact begins at a score of 1 and ends below RELEASE, or when the score falls suddenly, far below
+A contact begins at a score of 1 and ends below RELEASE, or when the score falls suddenly far below
 its peak: dry friction keeps some of the torque in the joints when a hand lets go. The remainder is
 learnt as bias, and for a moment another contact must rise above it and above the echo of the last
 one, such as the arm's swing. So one touch is one event.
@@ -55,8 +55,8 @@ LONG = SHORT + WINDOW_ROWS
 ROWS = LONG + WINDOW_ROWS
 # Scalars: number of samples, sample at the start of each window, windows and thresholds (0: off),
 # speed of the motion term; bias rate, doubt, quiet time, time at the start over which the bias is
-# averaged, that time so far, whether it is known; calm time; score; level, and time above it; peak of
-# the contact, when it ended, and the valley since; score of a collision
+# averaged, that time so far, whether it is known; calm time; score; level, and time above it; the
+# contact's peak, when it ended, and the valley since; score of a collision
 (
     COUNT, TAILS, _LONG_TAIL, WINDOWS, _LONG_WINDOW, THRESHOLDS, _LONG_THRESHOLD, SPEED,
     RATE, DOUBT, QUIET, START_TIME, FIRST_TIME, TARED, CALM, SCORE, LEVEL, ABOVE,
@@ -209,16 +209,16 @@ def windowed_means(t, external, usable, window, y, filled):
 
     external (T, n): mean external torque of each step; usable (T,): windows hold only such steps.
     """
-    n, tail = U(external.shape[1]), U(0)
-    R = np.zeros((t.size, external.shape[1]))
-    for k in range(U(1), U(t.size)):
+    n, tail = external.shape[1], 0
+    R = np.zeros((t.size, n))
+    for k in range(1, t.size):
         if not usable[k]:
             tail = k
             continue
         for j in range(n):
-            R[k, j] = R[k - U(1), j] + external[k, j] * (t[k] - t[k - U(1)])
+            R[k, j] = R[k - 1, j] + external[k, j] * (t[k] - t[k - 1])
         while tail < k and t[k] - t[tail] > LONGEST * window:
-            tail += U(1)
+            tail += 1
         span = t[k] - t[tail]
         filled[k] = span >= SHORTEST * window
         if filled[k]:

@@ -31,7 +31,7 @@ MIN_BIN = 20  # samples
 ROBUST = 0.75  # quantile of deviations that stands for all: touches may be among the larger ones
 NORMAL_QUANTILE = 1.150  # 75 % of a normal distribution lie within this many standard deviations
 FLOOR = 0.7  # of the lowest deviation of all bins: deviation at rest
-SHRINKAGE = 0.5  # of correlations: few independent samples
+SHRINKAGE = 0.2  # of correlations: few independent samples
 TRIMMED = 0.95  # share of samples that correlations are learnt from
 TYPICAL = 0.9  # quantile of the distance that thresholds are multiples of
 FACTORS = (0.5, 50.0)  # range of these multiples
@@ -213,16 +213,16 @@ def _fit_window(window: NoiseWindow, y: Array, speed: Array, onset: float) -> No
     columns = [_deviation(y[:, j], speed[:, j], onset) for j in range(y.shape[1])]
     base, in_motion, per_velocity = (tuple(map(float, row)) for row in np.array(columns).T)
     fitted = replace(window, base=base, in_motion=in_motion, per_velocity=per_velocity)
-    z = y / _sigma(fitted, speed, onset)
+    z = y / deviations(fitted, speed, onset)
     n = y.shape[1]
-    correlation = (0.0,)
+    correlation: tuple[float, ...] = (0.0,)
     for _ in range(3):  # trimmed: each round leaves out what is far from the last one
         d = _norm(z, whitening(correlation, n))
         kept = z[d <= np.quantile(d, TRIMMED)]
         C = kept.T @ kept
         C /= np.sqrt(np.outer(np.diag(C), np.diag(C)))
         correlation = tuple(float(x) for x in (1.0 - SHRINKAGE) * C[np.tril_indices(n, -1)])
-        correlation = correlation or (0.0,)
+        correlation = correlation or (0.0,)  # a single joint
     fitted = replace(fitted, correlation=correlation)
     typical = float(np.quantile(_norm(z, whitening(correlation, n)), TYPICAL))
     return replace(fitted, threshold=typical)
@@ -249,7 +249,8 @@ def _deviation(y: Array, speed: Array, onset: float) -> tuple[float, float, floa
     return max(rest + weights[0], MIN_SIGMA), float(weights[1]), float(weights[2])
 
 
-def _sigma(window: NoiseWindow, speed: Array, onset: float) -> Array:
+def deviations(window: NoiseWindow, speed: Array, onset: float) -> Array:
+    """Return the standard deviations (n,) or (T, n) [N m or N] at speeds of the same shape."""
     rise = np.array(window.in_motion) * np.tanh(speed / onset)
     return np.asarray(np.array(window.base) + rise + np.array(window.per_velocity) * speed)
 

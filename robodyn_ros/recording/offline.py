@@ -164,7 +164,9 @@ class Detection:
             faults={where[k]: text for k, text in s.faults.items() if k in where},
         )
         r = self.rows
-        rows = Rows(*(column[kept] if column.size else column for column in r))
+        rows = r._replace(
+            **{name: x[kept] for name, x in r._asdict().items() if x.size}
+        )
         return replace(self, samples=samples, rows=rows)
 
     def since(self, start: float) -> Detection:
@@ -230,16 +232,21 @@ def detect(
     commanded: the log's torque is the commanded one, not measured. certain: keep the residual
     without what lost samples may have caused, too.
     """
-    if isinstance(log, Log):
-        if log.n != model.n:
-            raise ArgumentError(f"the log has {log.n} joints, robot '{model.name}' has {model.n}")
-        period = float(np.median(np.diff(log.t)))
-        samples = sample_rows(model, log.t, log.q, log.qd, log.tau, sensing, period=period)
-    else:
-        samples = log
-    settings = settings or MonitorSettings()
+    samples, settings = samples_of(model, log, sensing), settings or MonitorSettings()
     rows = monitor_rows(model, samples, settings, sensing, commanded=commanded, certain=certain)
     return Detection(model, settings, samples, rows)
+
+
+def samples_of(
+    model: RobotModel, log: Log | Samples, sensing: SensingSettings | None = None
+) -> Samples:
+    """Return the samples of a log, as `sensing` judges them."""
+    if isinstance(log, Samples):
+        return log
+    if log.n != model.n:
+        raise ArgumentError(f"the log has {log.n} joints, robot '{model.name}' has {model.n}")
+    period = float(np.median(np.diff(log.t)))
+    return sample_rows(model, log.t, log.q, log.qd, log.tau, sensing, period=period)
 
 
 def usable(samples: Samples) -> npt.NDArray[np.bool_]:
