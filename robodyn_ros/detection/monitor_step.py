@@ -224,6 +224,7 @@ def _step(
         return OVERFLOW
     score = max(noise_own[SCORE], common[DETECTOR_SCORE])
     if learn_bias(noise, noise_own, external, t, dt, score):
+        forget_times(detector)
         return TARING
     return found if found == SETTLING else max(found, CLEAR + touched)
 

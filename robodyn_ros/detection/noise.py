@@ -182,6 +182,7 @@ def learn_bias(rows, own, mean, t, dt, score):
     if own[RATE] == 0.0:
         return False
     if own[TARED] == 0.0:
+        own[LEVEL] = own[PEAK] = 0.0  # the score was that of the bias
         own[FIRST_TIME] += dt
         for k in range(n):
             rows[FIRST, k] += mean[k] * dt

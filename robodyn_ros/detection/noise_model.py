@@ -15,6 +15,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
+from ..dynamics.dispatch import per_joint
 from ..errors import ArgumentError
 from ..model.robot import RobotModel
 from ..sensing.sampler import Samples
@@ -37,6 +38,8 @@ TYPICAL = 0.9  # quantile of the distance that thresholds are multiples of
 FACTORS = (0.5, 50.0)  # range of these multiples
 HALVINGS = 12  # of that range
 FOLDS = 6  # parts that are left out in turn
+OFFSET_SHARE = 0.01  # of the effort limit: offset of a torque sensor
+START_MARGIN = 1.5  # limits of the bias over the biases seen
 MIN_MARGIN = 1.2  # thresholds over the lowest ones without an alarm, for other motions
 
 
@@ -129,7 +132,7 @@ def learn_noise(
         raise ArgumentError("no recording has a free motion as long as a window")
     motions, windows = [motions[k] for k in usable], [windows[k] for k in usable]
     hours = sum(float(np.ptp(m.samples.t)) for m in motions) / 3600.0
-    settings = replace(settings, bias=_bias_limits(windows, settings.bias))
+    settings = replace(settings, bias=_bias_limits(model, windows, settings.bias))
     if len(motions) == 1:
         tried = motions[0].parts(FOLDS // 2)
         pieces = [_Windows.of(part, settings) for part in tried]
@@ -259,14 +262,18 @@ def _norm(z: Array, W: Array) -> Array:
     return np.asarray(np.linalg.norm(z @ W.T, axis=1))
 
 
-def _bias_limits(windows: Sequence[_Windows], bias: BiasSettings) -> BiasSettings:
-    """Return the settings with limits from the biases of all recordings."""
+def _bias_limits(
+    model: RobotModel, windows: Sequence[_Windows], bias: BiasSettings
+) -> BiasSettings:
+    """Return the settings with limits that cover the biases of all recordings, and more.
+
+    Sensors drift from day to day: at the start a share of the effort limit is allowed, later what
+    the settings allow.
+    """
     if bias.rate == 0.0:
         return bias
-    start = np.abs(np.vstack([w.bias[0] for w in windows])).max(axis=0)
     seen = np.abs(np.vstack([w.bias for w in windows])).max(axis=0)
-    return replace(
-        bias,
-        start_limit=tuple(float(x) for x in 1.5 * np.maximum(start, seen / 2.0)),
-        limit=tuple(float(x) for x in 2.0 * seen),
-    )
+    usual = OFFSET_SHARE * np.where(np.isfinite(model.tau_max), model.tau_max, 0.0)
+    start = np.maximum(START_MARGIN * seen, usual)
+    limit = np.maximum(START_MARGIN * start, per_joint(model, "bias.limit", bias.limit))
+    return replace(bias, start_limit=tuple(start.tolist()), limit=tuple(limit.tolist()))

@@ -26,10 +26,11 @@ from ..sensing.settings import SensingSettings
 from .bags import Progress, quiet
 from .offline import samples_of
 from .run import Array, Span
-from .tuning import COLLISION_FACTOR, MARGIN, MIN_THRESHOLD, as_settings, threshold_shape
+from .tuning import COLLISION_FACTOR, MIN_THRESHOLD, as_settings, threshold_shape
 
 BIAS_RATE = 1.0  # [1/s], unless the settings have another one
 NO_THRESHOLD = 1e6  # [N m or N]
+WIDE_MARGIN = 2.5  # joint thresholds over all that was seen: the noise test is the fine one
 POSTURES, DIRECTIONS = 200, 24  # over which the smallest force is taken
 FOUND = 0.95  # share of postures and directions in which it is found
 
@@ -104,8 +105,8 @@ def learn(
         r.append(rows.r[free])
         qd.append(motion.samples.qd[free])
     shape = threshold_shape(np.vstack(r), np.vstack(qd), floor)
-    contact = as_settings(shape.scaled(MARGIN))
-    collision = as_settings(shape.scaled(MARGIN * COLLISION_FACTOR))
+    contact = as_settings(shape.scaled(WIDE_MARGIN))
+    collision = as_settings(shape.scaled(WIDE_MARGIN * COLLISION_FACTOR))
     return replace(learnt, settings=replace(learnt.settings, contact=contact, collision=collision))
 
 
