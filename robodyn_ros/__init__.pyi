@@ -37,7 +37,10 @@ from .detection.model_correction import correct_model as correct_model
 from .detection.model_errors import ModelErrors as ModelErrors
 from .detection.monitor import ContactMonitor as ContactMonitor
 from .detection.monitor_settings import (
+    BiasSettings as BiasSettings,
     MonitorSettings as MonitorSettings,
+    NoiseSettings as NoiseSettings,
+    NoiseWindow as NoiseWindow,
     ThresholdSettings as ThresholdSettings,
 )
 from .detection.observer import MomentumObserver as MomentumObserver, residual as residual
@@ -135,6 +138,7 @@ from .model.robot import Frame as Frame, Payload as Payload, RobotModel as Robot
 from .model.robots import load_robot as load_robot
 from .model.urdf import load_urdf as load_urdf
 from .model.urdf_writer import to_urdf as to_urdf
+from .recording.noise_tuning import smallest_forces as smallest_forces, tune as tune
 from .recording.offline import Detection as Detection, Event as Event, detect as detect
 from .resources import share_path as share_path
 from .sensing.bag_log import read_bag as read_bag

@@ -20,7 +20,7 @@ Array = npt.NDArray[np.float64]
 BASE, IN_MOTION, PER_VELOCITY, PER_ACCELERATION, ABOVE, BELOW, ON, ROWS = (U(k) for k in range(8))
 WATCHED = U2 * ROWS
 # What all joints have in common
-DT, DEBOUNCE, HYSTERESIS, RELEASE, MOVING, SPEEDS = (U(k) for k in range(6))
+DT, DEBOUNCE, HYSTERESIS, RELEASE, MOVING, SCORE, SPEEDS = (U(k) for k in range(7))
 NOT_FINITE, NOT_MEASURED = -1, -2
 CONTACT_ON, COLLISION_ON, CHANGED = 1, 2, 4
 
@@ -29,6 +29,7 @@ CONTACT_ON, COLLISION_ON, CHANGED = 1, 2, 4
 def follow(own, common, r, qd, qdd):
     """Compare a residual with its thresholds; return CONTACT_ON, COLLISION_ON and CHANGED as bits,
     or why that is impossible. ABOVE and BELOW: time above the threshold, and since then [s].
+    SCORE: largest residual over its contact threshold.
     """
     n = U(own.shape[1])
     if r.size != n:
@@ -44,7 +45,7 @@ def follow(own, common, r, qd, qdd):
     moving = common[MOVING] != 0.0
     if moving and bad_motion != 0.0:
         return NOT_MEASURED
-    found, one_speed = 0, common[SPEEDS] == common[SPEEDS + U(1)]
+    found, score, one_speed = 0, 0.0, common[SPEEDS] == common[SPEEDS + U(1)]
     for k in range(n):
         speed = abs(qd[k])
         onset = math.tanh(speed / common[SPEEDS]) if moving else 0.0
@@ -59,6 +60,8 @@ def follow(own, common, r, qd, qdd):
                 limit += own[row + PER_ACCELERATION, k] * abs(qdd[k])
             size, dt = abs(r[k]), common[DT]
             above = size > limit and own[WATCHED, k] != 0.0
+            if i == 0 and own[WATCHED, k] != 0.0:
+                score = max(score, size / limit)
             calm = size <= common[HYSTERESIS] * limit
             own[row + ABOVE, k] = own[row + ABOVE, k] + dt if above else 0.0
             own[row + BELOW, k] = own[row + BELOW, k] + dt if calm else 0.0
@@ -71,6 +74,7 @@ def follow(own, common, r, qd, qdd):
                 found |= CONTACT_ON << i
             if own[row + ON, k] != was:
                 found |= CHANGED
+    common[SCORE] = score
     return found
 
 
@@ -161,7 +165,7 @@ class CollisionDetector:
                 limit.per_acceleration,
             )
         speeds = self.contact.speed, self.collision.speed
-        self._common = np.array([0.0, debounce, hysteresis, release, self._moving, *speeds])
+        self._common = np.array([0.0, debounce, hysteresis, release, self._moving, 0.0, *speeds])
         self.reset()
 
     def reset(self, reason: str = "just started") -> None:

@@ -1,6 +1,7 @@
 """ContactMonitor: from samples to verdicts.
 
-    Sample ─► gap compensation ─► observer ─► effort scale ─► stuck readings ─► detector ─► Verdict
+    Sample ─► gap compensation ─► observer ─► noise test, bias ─► effort scale ─► stuck readings ─►
+    detector ─► Verdict
 
 One compiled step does all of it but naming the link and the wrench; `monitor_rows` runs the same
 step over a whole recording. There is no clock here: times come with the samples, which `sensing`
@@ -8,12 +9,14 @@ has judged.
 """
 
 import math
+from itertools import compress
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ..dynamics.kinematics import forward_kinematics
+from ..errors import ArgumentError
 from ..model.robot import RobotModel
 from ..sensing.gap_compensation import GapCompensation
 from ..sensing.sample import Sample, Status
@@ -27,6 +30,7 @@ from .effort_scale import EffortScale, scale_text
 from .fault import EFFORT_SCALE, SENSOR_FREEZE, Fault
 from .isolation import isolate
 from .monitor_settings import MonitorSettings
+from .noise import NoiseDetector
 from .observer import MomentumObserver
 from .verdict import Verdict
 from .wrench import external_wrench
@@ -35,6 +39,7 @@ Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
 
 NO_WRENCH = np.zeros(6)
+TARING = "taring: the offset of the residual is averaged"
 LIKELY_FORCE = 100.0  # [N], a contact's usual size: directions hardly felt give no larger one
 
 
@@ -44,6 +49,7 @@ class _Parts(NamedTuple):
     settings: MonitorSettings
     observer: MomentumObserver
     detector: CollisionDetector
+    noise: NoiseDetector
     scale: EffortScale
     gap: GapCompensation
 
@@ -66,6 +72,7 @@ class ContactMonitor:
         self.model = model
         self._own, self._rows = np.zeros(int(at.SCALARS)), np.zeros((int(at.ROWS), model.n))
         self._own[int(at.COMMANDED)] = commanded
+        self._above = np.zeros(model.n, dtype=np.bool_)
         self._stuck = StuckCheck(model.n, math.inf, 1)
         self.set_sensing(sensing or SensingSettings())
         self._take(self.prepare(settings or MonitorSettings()))
@@ -113,10 +120,23 @@ class ContactMonitor:
 
     def reset(self, cause: str = "just started") -> Verdict:
         """Forget everything; return the verdict, UNKNOWN until the observer has settled."""
+        self._parts.noise.forget()
         at.restart(*self._memory)
         self._invalid, self._cause = 0, cause
         self._verdict = Verdict(-math.inf, Level.UNKNOWN, np.zeros(self.model.n), cause=cause)
         return self._verdict
+
+    @property
+    def bias(self) -> Array:
+        """Offset of the residual without contact (n,) [N m or N]; a copy."""
+        return self._parts.noise.bias
+
+    def tare(self) -> Array:
+        """Take the present residual for its bias and return it (n,) [N m or N], or raise."""
+        if self._verdict.level is Level.UNKNOWN:
+            raise ArgumentError(f"nothing to tare from: {self._verdict.cause}")
+        self._parts.noise.tare(self._rows[int(at.RAW)])
+        return self.bias
 
     def prepare(self, settings: MonitorSettings) -> _Parts:
         """Return observer and detector for new settings, or raise; nothing changes yet."""
@@ -139,13 +159,15 @@ class ContactMonitor:
             settling=settings.settling,
             masked=settings.masked,
         )
+        noise = NoiseDetector(model, settings.noise, settings.bias)
         scale = EffortScale(model, observer.gain, detector.contact.base)
-        return _Parts(settings, observer, detector, scale, GapCompensation(observer.gain))
+        return _Parts(settings, observer, detector, noise, scale, GapCompensation(observer.gain))
 
     def apply(self, parts: _Parts) -> None:
         """Take over what was prepared, between two samples: nothing jumps."""
         parts.observer.continue_from(self._parts.observer)
         parts.detector.continue_from(self._parts.detector)
+        parts.noise.continue_from(self._parts.noise)
         parts.scale.continue_from(self._parts.scale)
         parts.gap.continue_from(self._parts.gap)
         self._take(parts)
@@ -161,6 +183,7 @@ class ContactMonitor:
         self._parts, detector = parts, parts.detector
         self._own[int(at.SETTLING_TIME)] = detector.settling
         self._own[int(at.LONGEST_STEP)] = parts.observer.longest_step
+        self._own[int(at.NOISE_TEST)] = parts.noise.active
         self._own[int(at.MOVING)] = detector.contact.moving or detector.collision.moving
         self._rows[int(at.GAIN)] = parts.observer.gain
         self._rows[int(at.LIMIT)] = np.where(detector.watched, detector.contact.base, np.inf)
@@ -171,6 +194,7 @@ class ContactMonitor:
             parts.scale.own,
             parts.scale.seconds,
             self._stuck.own,
+            *parts.noise.memory,
             *detector.memory,
             self._own,
             self._rows,
@@ -185,6 +209,8 @@ class ContactMonitor:
             return stuck_text(self.model.joint_names[k], self._stuck.seconds(k))
         if found == at.OVERFLOW:
             return "the momentum of the sample is not finite"
+        if found == at.TARING:
+            return TARING
         return why_restarted(found, sample.status, sample.dt, sample.cause, sample.late)
 
     def _unknown(self, found: int, sample: Sample, r: Array) -> Verdict:
@@ -198,7 +224,11 @@ class ContactMonitor:
         return Verdict(sample.t, Level.UNKNOWN, r, joints, fault=fault, cause=self._cause)
 
     def _located(self, t: float, q: Array, r: Array, level: Level) -> Verdict:
-        joints = self._parts.detector.above if level >= Level.CONTACT else ()
+        joints: tuple[str, ...] = ()
+        if level >= Level.CONTACT:
+            detector, noise = self._parts.detector.memory[0], self._parts.noise
+            at.mark_joints(detector, noise.rows, noise.own, self._above)
+            joints = tuple(compress(self.model.joint_names, self._above.tolist()))
         link, link_cause, wrench_link, wrench = locate(self.model, self.settings, q, r, level)
         return Verdict(t, level, r, joints, link, wrench, wrench_link, link_cause=link_cause)
 
@@ -263,6 +293,7 @@ class Rows(NamedTuple):
     found: Codes  # (T,) a level, or why it is UNKNOWN
     value: Array  # (T,) what that reason is about
     above: npt.NDArray[np.bool_]  # (T, n) joints above a threshold
+    external: Array  # (T, n) mean external torque since the previous sample; as `certain`
 
     @property
     def level(self) -> Codes:
@@ -281,7 +312,8 @@ def monitor_rows(
 ) -> Rows:
     """Return what `ContactMonitor` finds in these samples, one after the other.
 
-    certain: also the residual without what gaps may have caused.
+    certain: also the residual without what gaps may have caused, and the mean external torque of
+    every step.
     """
     monitor = ContactMonitor(model, settings, sensing, commanded=commanded)
     T, n = samples.q.shape
@@ -291,6 +323,7 @@ def monitor_rows(
         np.zeros(T, dtype=np.int64),
         np.zeros(T),
         np.zeros((T, n), dtype=np.bool_),
+        np.zeros((T if certain else 0, n)),
     )
     limit = int(monitor._sensing.max_invalid)
     arrays = (samples.t, samples.q, samples.qd, samples.tau)

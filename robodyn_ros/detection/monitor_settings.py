@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 from ..dynamics.dispatch import per_joint
 from ..model.robot import RobotModel
-from ..settings import check, group, setting
+from ..settings import ParameterSet, check, group, setting
 from .thresholds import Thresholds
+
+MIN_SIGMA = 1e-6  # [N m or N], least standard deviation
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,59 @@ class ThresholdSettings:
 
 
 @dataclass(frozen=True)
+class NoiseWindow(ParameterSet):
+    """Noise of the mean external torque over a window, and the threshold of its distance."""
+
+    window: float = setting(0.02, "length of the window", "s", low=1e-3, high=0.1)
+    threshold: float = setting(
+        0.0, "a contact deviates by this many standard deviations; 0: no test", low=0.0
+    )
+    base: tuple[float, ...] = setting(
+        (1.0,), "standard deviation at rest", "N m or N", low=MIN_SIGMA
+    )
+    in_motion: tuple[float, ...] = setting((0.0,), "added once a joint moves", "N m or N", low=0.0)
+    per_velocity: tuple[float, ...] = setting(
+        (0.0,), "added per unit of speed", "N m s/rad", low=0.0
+    )
+    correlation: tuple[float, ...] = setting(
+        (0.0,), "between joints, row by row below the diagonal; a single 0: none", "", -1.0, 1.0
+    )
+
+
+@dataclass(frozen=True)
+class NoiseSettings(ParameterSet):
+    """Test of all joints together by their noise, as `tune` learns it; beside the thresholds."""
+
+    short: NoiseWindow = group(NoiseWindow, window=0.02)
+    long: NoiseWindow = group(NoiseWindow, window=0.1)
+    collision: float = setting(
+        2.0, "a collision deviates by this many times the threshold", low=1.0, high=1e3
+    )
+    speed: float = setting(0.05, "joint speed of `in_motion`", "rad/s or m/s", low=1e-4)
+
+
+@dataclass(frozen=True)
+class BiasSettings(ParameterSet):
+    """Offset of the residual without contact, learnt while the arm is untouched (tare)."""
+
+    rate: float = setting(0.0, "rate at which it is learnt; 0: no bias", "1/s", low=0.0, high=10.0)
+    limit: tuple[float, ...] = setting((3.0,), "largest bias", "N m or N", low=0.0)
+    start_limit: tuple[float, ...] = setting(
+        (1.5,),
+        "largest bias taken from the first moments, in which a contact may act already",
+        "N m or N",
+        low=0.0,
+    )
+    start_time: float = setting(
+        0.3, "first moments, UNKNOWN, averaged for the bias", "s", low=0.0, high=10.0
+    )
+    doubt: float = setting(
+        0.5, "share of the thresholds above which nothing is learnt", low=0.0, high=1.0
+    )
+    quiet: float = setting(0.05, "learn after this long below doubt", "s", low=0.0, high=10.0)
+
+
+@dataclass(frozen=True)
 class MonitorSettings:
     """Settings of contact detection."""
 
@@ -53,6 +108,8 @@ class MonitorSettings:
     gravity_free: bool = setting(False, "the torque excludes gravity compensation")
     contact: ThresholdSettings = group(ThresholdSettings, base=(2.0,))
     collision: ThresholdSettings = group(ThresholdSettings, base=(4.0,))
+    noise: NoiseSettings = group(NoiseSettings)
+    bias: BiasSettings = group(BiasSettings)
     debounce: float = setting(
         0.0, "a residual must stay above its threshold this long", "s", low=0.0, high=1.0
     )

@@ -11,16 +11,29 @@ from ..model.packed_model import U
 from ..sensing.gap_compensation import fill_gap, restart_gap, shrink
 from ..sensing.stuck import READING, find_stuck, forget_readings
 from .detector import COLLISION_ON, CONTACT_ON, ON, Level, follow, forget_times
+from .detector import DEBOUNCE as DETECTOR_DEBOUNCE
 from .detector import DT as DETECTOR_DT
 from .detector import ROWS as DETECTOR_ROWS
+from .detector import SCORE as DETECTOR_SCORE
 from .effort_scale import USUAL_SCALES, find_scale, restart_scale
+from .noise import (
+    BIAS,
+    DEVIATION,
+    INVOLVED,
+    SCORE,
+    find_contact,
+    learn_bias,
+    restart_noise,
+)
+from .noise import LEVEL as NOISE_LEVEL
 from .observer import observe, restart_observer, set_step
 
 # The arrays in which all parts keep their state: observer; gap compensation, rows and scalars;
-# effort scale, rows and time; stuck readings; detector, rows and scalars; the monitor's own
-# scalars and rows
+# effort scale, rows and time; stuck readings; noise: increments, rows, scalars, whitening;
+# detector, rows and scalars; the monitor's own scalars and rows
 MEMORY = (
     "float64[::1], float64[:, ::1], float64[::1], float64[:, ::1], float64[::1], float64[:, ::1],"
+    " float64[:, ::1], float64[:, ::1], float64[::1], float64[:, ::1],"
     " float64[:, ::1], float64[::1], float64[::1], float64[:, ::1]"
 )
 ROUNDING = 1e-6  # [s], of the difference of two stamps
@@ -28,14 +41,15 @@ LOWEST_SCALE, HIGHEST_SCALE = USUAL_SCALES
 
 # What a step finds: a level of `Level`, or why that is UNKNOWN
 UNKNOWN, CLEAR, CONTACT, COLLISION = (int(level) for level in Level)
-SETTLING, GAP, OVERFLOW, SCALED, STUCK, UNSTUCK = range(10, 16)
+SETTLING, GAP, OVERFLOW, SCALED, STUCK, UNSTUCK, TARING = range(10, 17)
 # How a sample is told to the step, as bits
 RESTARTS, USABLE, LATE = 1, 2, 4
 
 # Scalars: time of the previous sample [s], whether there was one, time since the detector was
 # reset and its settling time [s], the observer's longest step [s], whether velocity matters to the
 # thresholds, whether torque is commanded, share of the threshold that counts for stuck readings,
-# with their time [s] and number of samples, the stuck joint, the scale of the effort
+# with their time [s] and number of samples, the stuck joint, the scale of the effort, whether all
+# joints are tested together by their noise
 (
     LAST,
     RUNNING,
@@ -49,24 +63,32 @@ RESTARTS, USABLE, LATE = 1, 2, 4
     STUCK_SAMPLES,
     STUCK_JOINT,
     EFFORT_FACTOR,
+    NOISE_TEST,
     SCALARS,
-) = (U(k) for k in range(13))
+) = (U(k) for k in range(14))
 # Rows, n numbers each: residual, previous velocity, smoothed acceleration, torque, its mean over
 # the step and its change, residual without what gaps may have caused, observer gain, contact
-# threshold at rest (inf for a masked joint), torque change that counts for stuck readings
-R, QD, QDD, TAU, MEAN, CHANGE, CERTAIN, GAIN, LIMIT, ENOUGH, ROWS = (U(k) for k in range(11))
+# threshold at rest (inf for a masked joint), torque change that counts for stuck readings, the
+# residual with its bias, mean external torque of the step and the bound of its error
+R, QD, QDD, TAU, MEAN, CHANGE, CERTAIN, GAIN, LIMIT, ENOUGH, RAW, EXTERNAL, ERROR, ROWS = (
+    U(k) for k in range(14)
+)
 
 
 @kernel(f"int64({MEMORY})")
-def restart(observer, gap, gap_common, scale, scale_time, stuck, detector, _, own, rows):
-    """Forget everything that was measured."""
+def restart(
+    observer, gap, gap_common, scale, scale_time, stuck, ring, noise, noise_own, whitening,
+    detector, _, own, rows,
+):  # fmt: skip
+    """Forget everything that was measured but the bias."""
     restart_observer(observer)
     restart_gap(gap, gap_common)
     restart_scale(scale, scale_time)
     forget_readings(stuck)
+    restart_noise(noise, noise_own)
     forget_times(detector)
     for k in range(U(rows.shape[1])):
-        rows[R, k] = rows[QDD, k] = 0.0
+        rows[R, k] = rows[RAW, k] = rows[QDD, k] = 0.0
     own[RUNNING], own[SETTLED], own[STUCK_JOINT] = 0.0, 0.0, -1.0
     return 0
 
@@ -98,21 +120,40 @@ def _compare(detector, common, own, r, qd, qdd, dt):
 
 
 @inline
+def _take_increment(rows, tau, dt):
+    """Write the mean external torque of a step, from the residual before and after it.
+
+    The residual is its first-order filter (see `observer`). EXTERNAL holds the residual before.
+    """
+    gain, blend = -1.0, 0.0
+    for k in range(U(tau.size)):
+        if rows[GAIN, k] != gain:  # most arms have one gain for all joints
+            gain = rows[GAIN, k]
+            blend = -math.expm1(-gain * dt)
+        rows[EXTERNAL, k] += (rows[RAW, k] - rows[EXTERNAL, k]) / blend
+        rows[ERROR, k] = abs(tau[k] - rows[MEAN, k])
+
+
+@inline
 def _views(rows):
-    """Return the rows that a step passes on: r, qd, qdd, mean, change, certain, enough."""
+    """Return the rows that a step passes on: r, qd, qdd, mean, change, certain, enough, raw,
+    external, error.
+    """
     return (
-        rows[R], rows[QD], rows[QDD], rows[MEAN], rows[CHANGE], rows[CERTAIN], rows[ENOUGH]
+        rows[R], rows[QD], rows[QDD], rows[MEAN], rows[CHANGE], rows[CERTAIN], rows[ENOUGH],
+        rows[RAW], rows[EXTERNAL], rows[ERROR],
     )  # fmt: skip
 
 
 @inline
 def _step(
-    observer, gap, gap_common, scale, scale_time, stuck, detector, common, own, rows, views,
+    observer, gap, gap_common, scale, scale_time, stuck, ring, noise, noise_own, whitening,
+    detector, common, own, rows, views,
     told, t, q, qd, tau,
 ):  # fmt: skip
     """Take one sample; return the level found, or why it is UNKNOWN."""
     n = U(rows.shape[1])
-    r, qd_before, qdd, mean, change, certain, enough = views
+    r, qd_before, qdd, mean, change, certain, enough, raw, external, error = views
     usable, reason = told & USABLE != 0, SETTLING
     dt = t - own[LAST]
     frozen = int(own[STUCK_JOINT])
@@ -122,7 +163,8 @@ def _step(
         reason = GAP  # K dt must not exceed 1
     if told & RESTARTS or reason != SETTLING:
         restart(
-            observer, gap, gap_common, scale, scale_time, stuck, detector, common, own, rows
+            observer, gap, gap_common, scale, scale_time, stuck, ring, noise, noise_own, whitening,
+            detector, common, own, rows
         )  # fmt: skip
     if told & LATE or not usable:
         forget_times(detector)
@@ -133,7 +175,9 @@ def _step(
     dt = own[LONGEST_STEP] if first else min(dt, own[LONGEST_STEP])
     inexact = fill_gap(gap, gap_common, tau, dt, mean)
     set_step(observer, dt)
-    if observe(observer, q, qd, mean, r) != 0:
+    for k in range(n):
+        external[k] = raw[k]
+    if observe(observer, q, qd, mean, raw) != 0:
         forget_times(detector)
         own[SETTLED] = 0.0
         return OVERFLOW
@@ -143,10 +187,18 @@ def _step(
         qd_before[k] = qd[k]
         change[k] = tau[k] - rows[TAU, k]
         rows[TAU, k] = tau[k]
+        r[k] = raw[k] - noise[BIAS, k]
     own[RUNNING], own[LAST] = 1.0, t
     if first:
         return reason
-    own[EFFORT_FACTOR] = find_scale(scale, scale_time, r, tau, dt)
+    _take_increment(rows, tau, dt)
+    touched = 0
+    if own[NOISE_TEST] != 0.0:
+        debounce = common[DETECTOR_DEBOUNCE]
+        touched = find_contact(
+            ring, noise, noise_own, whitening, t, dt, qd, external, error, debounce
+        )
+    own[EFFORT_FACTOR] = find_scale(scale, scale_time, raw, tau, dt)
     if not LOWEST_SCALE < own[EFFORT_FACTOR] < HIGHEST_SCALE:
         forget_times(detector)
         own[SETTLED] = 0.0
@@ -165,18 +217,47 @@ def _step(
             return STUCK
     if inexact:
         shrink(gap, r, certain)
-        return _compare(detector, common, own, certain, qd, qdd, dt)
-    return _compare(detector, common, own, r, qd, qdd, dt)
+        found = _compare(detector, common, own, certain, qd, qdd, dt)
+    else:
+        found = _compare(detector, common, own, r, qd, qdd, dt)
+    if found == OVERFLOW:
+        return OVERFLOW
+    score = max(noise_own[SCORE], common[DETECTOR_SCORE])
+    if learn_bias(noise, noise_own, external, t, dt, score):
+        forget_times(detector)
+        return TARING
+    return found if found == SETTLING else max(found, CLEAR + touched)
+
+
+@inline
+def _mark_joints(detector, noise, noise_own, above):
+    """Mark the joints above a threshold, or which deviate most by their noise."""
+    largest, by_noise = 0.0, noise_own[NOISE_LEVEL] != 0.0
+    for j in range(U(above.size)):
+        largest = max(largest, noise[DEVIATION, j])
+    for j in range(U(above.size)):
+        above[j] = detector[ON, j] != 0.0 or detector[DETECTOR_ROWS + ON, j] != 0.0
+        if by_noise and noise[DEVIATION, j] >= min(INVOLVED, largest):
+            above[j] = True
+
+
+@kernel("int64(float64[:, ::1], float64[:, ::1], float64[::1], boolean[::1])")
+def mark_joints(detector, noise, noise_own, above):
+    """Mark the joints above a threshold, or which deviate most by their noise."""
+    _mark_joints(detector, noise, noise_own, above)
+    return 0
 
 
 @kernel(f"int64({MEMORY}, int64, float64, float64[::1], float64[::1], float64[::1])")
 def step(
-    observer, gap, gap_common, scale, scale_time, stuck, detector, common, own, rows,
+    observer, gap, gap_common, scale, scale_time, stuck, ring, noise, noise_own, whitening,
+    detector, common, own, rows,
     told, t, q, qd, tau,
 ):  # fmt: skip
     """Take one sample; return the level found, or why it is UNKNOWN."""
     return _step(
-        observer, gap, gap_common, scale, scale_time, stuck, detector, common, own, rows,
+        observer, gap, gap_common, scale, scale_time, stuck, ring, noise, noise_own, whitening,
+        detector, common, own, rows,
         _views(rows), told, t, q, qd, tau,
     )  # fmt: skip
 
@@ -185,11 +266,12 @@ def step(
     f"int64({MEMORY},"
     " int64[::1], int64[::1], int64, float64[::1], float64[:, ::1], float64[:, ::1],"
     " float64[:, ::1], float64[:, ::1], float64[:, ::1], int64[::1], float64[::1],"
-    " boolean[:, ::1])"
+    " boolean[:, ::1], float64[:, ::1])"
 )
 def steps(
-    observer, gap, gap_common, scale, scale_time, stuck, detector, common, own, rows,
-    status, late, max_invalid, t, q, qd, tau, r, certain, found, value, above,
+    observer, gap, gap_common, scale, scale_time, stuck, ring, noise, noise_own, whitening,
+    detector, common, own, rows,
+    status, late, max_invalid, t, q, qd, tau, r, certain, found, value, above, external,
 ):  # fmt: skip
     """The same over many samples; value: what the reason for UNKNOWN is about."""
     n, invalid, views = U(rows.shape[1]), 0, _views(rows)
@@ -202,6 +284,7 @@ def steps(
                 r[k, j] = rows[R, j]
             if certain.size:
                 shrink(gap, rows[R], certain[k])
+                external[k] = math.nan
             continue
         told = LATE * late[k]
         if status[k] == 1:
@@ -209,7 +292,8 @@ def steps(
         if status[k] <= 1 and not math.isnan(tau[k, 0]):
             told |= USABLE
         found[k] = _step(
-            observer, gap, gap_common, scale, scale_time, stuck, detector, common, own, rows,
+            observer, gap, gap_common, scale, scale_time, stuck, ring, noise, noise_own, whitening,
+            detector, common, own, rows,
             views, told, t[k], q[k], qd[k], tau[k],
         )  # fmt: skip
         if found[k] == SCALED:
@@ -218,12 +302,12 @@ def steps(
             value[k] = own[STUCK_JOINT]
         if certain.size:
             shrink(gap, rows[R], certain[k])
+            for j in range(n):
+                external[k, j] = rows[EXTERNAL, j] if told & USABLE else math.nan
         for j in range(n):
             r[k, j] = rows[R, j]
         if CONTACT <= found[k] <= COLLISION:
-            for j in range(n):
-                on = detector[ON, j] != 0.0 or detector[DETECTOR_ROWS + ON, j] != 0.0
-                above[k, j] = on
+            _mark_joints(detector, noise, noise_own, above[k])
     return 0
 
 

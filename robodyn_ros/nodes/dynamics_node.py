@@ -15,6 +15,7 @@ from visualization_msgs.msg import MarkerArray
 from ..detection.detector import Level
 from ..detection.monitor import ContactMonitor
 from ..detection.verdict import Verdict
+from ..errors import RobodynError
 from ..model.robot import RobotModel
 from ..sensing.effort import CommandedEffort
 from ..sensing.sample import Sample
@@ -56,6 +57,7 @@ class DynamicsNode(StateNode):
             topic = "effort_controller/commands"
             self.local_subscription(Float64MultiArray, topic, self._on_command, STATE_IN)
         self.create_service(Trigger, "~/reset", self._reset)
+        self.create_service(Trigger, "~/tare", self._tare)
         self.subscribe_states(model, sensing)
 
     def prepare_settings(self, settings: DynamicsSettings) -> Callable[[], None]:
@@ -127,11 +129,21 @@ class DynamicsNode(StateNode):
         response.success, response.message = True, "observer restarted"
         return response
 
+    def _tare(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        """Take the present residual for its bias."""
+        try:
+            bias = ", ".join(f"{value:+.3g}" for value in self.monitor.tare().tolist())
+            response.success, response.message = True, f"bias of the joints [N m or N]: {bias}"
+        except RobodynError as error:
+            response.success, response.message = False, str(error)
+        return response
+
     def health(self) -> tuple[str, dict[str, Any]]:
         """Return why the state is UNKNOWN, and loop statistics."""
         verdict = self.monitor.verdict
         unknown = f"UNKNOWN: {verdict.cause}" if verdict.level is Level.UNKNOWN else ""
-        facts = {"state": verdict.level.name, **self.statistics.facts()}
+        bias = " ".join(f"{value:.3g}" for value in self.monitor.bias.tolist())
+        facts = {"state": verdict.level.name, "bias": bias, **self.statistics.facts()}
         return unknown or self.statistics.overrun(), facts
 
 

@@ -16,9 +16,10 @@ import numpy.typing as npt
 from ..detection.detector import Level
 from ..detection.effort_scale import scale_text
 from ..detection.fault import EFFORT_SCALE, SENSOR_FREEZE, Fault
+from ..detection.monitor import TARING as TARING_TEXT
 from ..detection.monitor import Rows, locate, monitor_rows, why_restarted
 from ..detection.monitor_settings import MonitorSettings
-from ..detection.monitor_step import CONTACT, GAP, OVERFLOW, SCALED, STUCK, UNSTUCK
+from ..detection.monitor_step import CONTACT, GAP, OVERFLOW, SCALED, STUCK, TARING, UNSTUCK
 from ..detection.verdict import Verdict
 from ..errors import ArgumentError
 from ..model.robot import RobotModel
@@ -163,8 +164,9 @@ class Detection:
             faults={where[k]: text for k, text in s.faults.items() if k in where},
         )
         r = self.rows
-        certain = r.certain[kept] if r.certain.size else r.certain
-        rows = Rows(r.r[kept], certain, r.found[kept], r.value[kept], r.above[kept])
+        rows = r._replace(
+            **{name: x[kept] for name, x in r._asdict().items() if x.size}
+        )
         return replace(self, samples=samples, rows=rows)
 
     def since(self, start: float) -> Detection:
@@ -180,6 +182,8 @@ class Detection:
             return f"joint '{joint}' reads the same although its torque moves"
         if found == OVERFLOW:
             return "the momentum of the sample is not finite"
+        if found == TARING:
+            return TARING_TEXT
         text = why_restarted(
             found, int(s.status[k]), float(s.dt[k]), s.causes.get(k, ""), bool(s.late[k])
         )
@@ -228,16 +232,21 @@ def detect(
     commanded: the log's torque is the commanded one, not measured. certain: keep the residual
     without what lost samples may have caused, too.
     """
-    if isinstance(log, Log):
-        if log.n != model.n:
-            raise ArgumentError(f"the log has {log.n} joints, robot '{model.name}' has {model.n}")
-        period = float(np.median(np.diff(log.t)))
-        samples = sample_rows(model, log.t, log.q, log.qd, log.tau, sensing, period=period)
-    else:
-        samples = log
-    settings = settings or MonitorSettings()
+    samples, settings = samples_of(model, log, sensing), settings or MonitorSettings()
     rows = monitor_rows(model, samples, settings, sensing, commanded=commanded, certain=certain)
     return Detection(model, settings, samples, rows)
+
+
+def samples_of(
+    model: RobotModel, log: Log | Samples, sensing: SensingSettings | None = None
+) -> Samples:
+    """Return the samples of a log, as `sensing` judges them."""
+    if isinstance(log, Samples):
+        return log
+    if log.n != model.n:
+        raise ArgumentError(f"the log has {log.n} joints, robot '{model.name}' has {model.n}")
+    period = float(np.median(np.diff(log.t)))
+    return sample_rows(model, log.t, log.q, log.qd, log.tau, sensing, period=period)
 
 
 def usable(samples: Samples) -> npt.NDArray[np.bool_]:

@@ -57,7 +57,7 @@ class Tuning:
         """Return the settings with the thresholds of this scale."""
         scaled = self.shape.scaled(scale)
         limit = replace(scaled, base=np.maximum(scaled.base, self.floor))
-        contact, collision = _as_settings(limit), _as_settings(limit.scaled(COLLISION_FACTOR))
+        contact, collision = as_settings(limit), as_settings(limit.scaled(COLLISION_FACTOR))
         return replace(self.settings, contact=contact, collision=collision)
 
 
@@ -82,7 +82,7 @@ def tune(
         raise ArgumentError(f"no part of '{run.name}' is free of contact: record a longer run")
     limit = model.tau_max
     floor = np.where(np.isfinite(limit), MIN_THRESHOLD * limit, MIN_THRESHOLD)
-    shape = _shape(found.certain, run.qd, free, floor)
+    shape = threshold_shape(found.certain[free], run.qd[free], floor)
     none = np.zeros(0, np.int64)
     untried = Tuning(settings, shape, floor, hours, len(spans), np.zeros(0), none)
     alarms, detected = [], []
@@ -100,11 +100,13 @@ def tune(
     return replace(untried, alarms=counted / hours, found=np.array(detected))
 
 
-def _shape(r: Array, qd: Array, free: npt.NDArray[np.bool_], floor: Array) -> Thresholds:
-    """Return the lowest thresholds without an alarm: a floor and a part that depends on motion."""
-    over = np.maximum(np.abs(r[free]) - floor, 0.0)
+def threshold_shape(r: Array, qd: Array, floor: Array) -> Thresholds:
+    """Return the lowest thresholds without an alarm on residuals (T, n) of free motion: a floor
+    (n,) [N m or N] and a part that depends on velocities (T, n).
+    """
+    over = np.maximum(np.abs(r) - floor, 0.0)
     peak = np.maximum(over.max(axis=0), 1e-9)  # scale of each joint
-    qd, rows = qd[free], _largest(over)
+    rows = _largest(over)
     found = calibrate([over[rows] / peak], [qd[rows]], margin=1.0)
     # Cover the other rows, too
     peak *= np.maximum((over / peak / np.maximum(found.at(qd), 1e-12)).max(axis=0), 1.0)
@@ -121,7 +123,8 @@ def _largest(r: Array) -> npt.NDArray[np.int64]:
     return np.unique(np.concatenate([rows.ravel(), np.arange(whole, len(r))]))
 
 
-def _as_settings(limit: Thresholds) -> ThresholdSettings:
+def as_settings(limit: Thresholds) -> ThresholdSettings:
+    """Return thresholds as parameters, rounded up to three digits."""
     base, in_motion, per_velocity = (
         tuple(_rounded_up(float(x)) for x in values) if values.any() else (0.0,)
         for values in (limit.base, limit.in_motion, limit.per_velocity)

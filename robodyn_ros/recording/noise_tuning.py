@@ -1,0 +1,151 @@
+"""`tune`: settings of the monitor from recordings without contact.
+
+It learns the bias limits, the noise of all joints with its thresholds (`learn_noise`), and joint
+thresholds that stay quiet beside it. `smallest_forces` says what the settings can feel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from ..detection.monitor import monitor_rows
+from ..detection.monitor_settings import BiasSettings, MonitorSettings, ThresholdSettings
+from ..detection.monitor_step import UNKNOWN
+from ..detection.noise import whitening
+from ..detection.noise_model import LearntNoise, deviations, free_motion, learn_noise
+from ..dynamics.kinematics import jacobian
+from ..errors import ArgumentError
+from ..model.robot import RobotModel
+from ..sensing.log import Log
+from ..sensing.sampler import Samples
+from ..sensing.settings import SensingSettings
+from .bags import Progress, quiet
+from .offline import samples_of
+from .run import Array, Span
+from .tuning import COLLISION_FACTOR, MIN_THRESHOLD, as_settings, threshold_shape
+
+BIAS_RATE = 1.0  # [1/s], unless the settings have another one
+NO_THRESHOLD = 1e6  # [N m or N]
+WIDE_MARGIN = 2.5  # joint thresholds over all that was seen: the noise test is the fine one
+POSTURES, DIRECTIONS = 200, 24  # over which the smallest force is taken
+FOUND = 0.95  # share of postures and directions in which it is found
+
+
+def tune(
+    model: RobotModel,
+    logs: Sequence[Log | Samples],
+    settings: MonitorSettings | None = None,
+    *,
+    contacts: Sequence[Sequence[Span]] = (),
+    alarms_per_hour: float = 0.0,
+    sensing: SensingSettings | None = None,
+    progress: Progress = quiet,
+) -> MonitorSettings:
+    """Return settings with bias limits, noise and thresholds from recordings without contact.
+
+    contacts: known ones of each log, from and to [s]. alarms_per_hour: accepted false alarms, on
+    recordings left out. settings: those to start from, such as the observer gain.
+    """
+    learnt = learn(
+        model,
+        logs,
+        settings,
+        contacts=contacts,
+        alarms_per_hour=alarms_per_hour,
+        sensing=sensing,
+        progress=progress,
+    )
+    return learnt.settings
+
+
+def learn(
+    model: RobotModel,
+    logs: Sequence[Log | Samples],
+    settings: MonitorSettings | None = None,
+    *,
+    names: Sequence[str] = (),
+    contacts: Sequence[Sequence[Span]] = (),
+    alarms_per_hour: float = 0.0,
+    sensing: SensingSettings | None = None,
+    progress: Progress = quiet,
+) -> LearntNoise:
+    """As `tune`, with how far the recordings disagree; names: of the recordings."""
+    if not logs:
+        raise ArgumentError("tune needs at least one recording without contact")
+    if contacts and len(contacts) != len(logs):
+        raise ArgumentError(f"contacts must be given for each of the {len(logs)} logs")
+    settings = settings or MonitorSettings()
+    if settings.bias.rate == 0.0:
+        settings = replace(settings, bias=BiasSettings(rate=BIAS_RATE))
+    off = ThresholdSettings(base=(NO_THRESHOLD,))
+    plain = replace(settings, contact=off, collision=off)
+    motions = []
+    for k, log in enumerate(logs):
+        samples = samples_of(model, log, sensing)
+        spans = contacts[k] if contacts else ()
+        name = names[k] if names else f"recording {k + 1}"
+        motions.append(free_motion(model, name, samples, plain, spans))
+    learnt = learn_noise(
+        model,
+        motions,
+        plain,
+        alarms_per_hour=alarms_per_hour,
+        progress=lambda share: progress(share, "trying thresholds"),
+    )
+    limit = np.where(np.isfinite(model.tau_max), model.tau_max, 1.0)
+    floor = np.where(limit > 0.0, MIN_THRESHOLD * limit, MIN_THRESHOLD)
+    r, qd = [], []
+    for motion in motions:
+        rows = monitor_rows(model, motion.samples, learnt.settings)
+        free = motion.free & (rows.level != UNKNOWN)
+        r.append(rows.r[free])
+        qd.append(motion.samples.qd[free])
+    shape = threshold_shape(np.vstack(r), np.vstack(qd), floor)
+    contact = as_settings(shape.scaled(WIDE_MARGIN))
+    collision = as_settings(shape.scaled(WIDE_MARGIN * COLLISION_FACTOR))
+    return replace(learnt, settings=replace(learnt.settings, contact=contact, collision=collision))
+
+
+def smallest_forces(
+    model: RobotModel, settings: MonitorSettings, q: npt.ArrayLike, qd: npt.ArrayLike
+) -> dict[str, float]:
+    """Return for each link the smallest lasting force [N] that is found in most directions.
+
+    In 95 % of postures and directions; q, qd: positions and velocities (T, n), e.g. of a
+    recording. The force acts at the link's centre of mass, for as long as the long window.
+    """
+    postures, velocities = np.atleast_2d(q), np.atleast_2d(qd)
+    chosen = np.unique(np.linspace(0, len(postures) - 1, POSTURES).astype(int))
+    forces: dict[str, float] = {}
+    for row, link in enumerate(model.link_names):
+        needed = []
+        for k in chosen:
+            J = jacobian(model, postures[k], link, model.com[row])[:3]
+            needed.append(_needed_force(settings, J.T @ _directions().T, velocities[k], model))
+        forces[link] = float(np.quantile(np.concatenate(needed), FOUND))
+    return forces
+
+
+def _needed_force(settings: MonitorSettings, tau: Array, qd: Array, model: RobotModel) -> Array:
+    """Return the force [N] at which the first test answers, for torques (n, D) of unit forces."""
+    noise, speed = settings.noise, np.abs(qd)
+    limit = settings.contact.thresholds(model).at(speed[None])[0]
+    shares = [(np.abs(tau) / limit[:, None]).max(axis=0)]
+    for window in (noise.short, noise.long):
+        if window.threshold > 0.0:
+            z = tau / deviations(window, speed, noise.speed)[:, None]
+            W = whitening(window.correlation, model.n)
+            shares.append(np.linalg.norm(W @ z, axis=0) / window.threshold)
+    return np.asarray(1.0 / np.maximum(np.max(shares, axis=0), 1e-12))
+
+
+def _directions() -> Array:
+    """Return unit vectors (DIRECTIONS, 3), evenly over the sphere: a Fibonacci lattice."""
+    k = np.arange(DIRECTIONS) + 0.5
+    z, angle = 1.0 - 2.0 * k / DIRECTIONS, np.pi * (1.0 + np.sqrt(5.0)) * k
+    ring = np.sqrt(1.0 - z**2)
+    return np.column_stack([ring * np.cos(angle), ring * np.sin(angle), z])

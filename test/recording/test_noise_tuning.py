@@ -1,0 +1,121 @@
+"""Settings learnt from motion without contact, judged on another motion."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import robodyn_ros as rd
+from robodyn_ros.detection.monitor_settings import MonitorSettings, NoiseSettings
+from robodyn_ros.detection.noise_model import FreeMotion, deviations
+from robodyn_ros.recording.noise_tuning import learn
+from robodyn_ros.recording.offline import samples_of
+
+MODEL = rd.robots.kuka_lwr4()
+REAL = rd.perturbed(MODEL, 4, mass=0.03, com=0.003)
+N, DT = MODEL.n, 0.002
+GAIN = MonitorSettings(gain=(50.0,))
+
+
+def free_log(seed, seconds=8.0, offset=0.0, push=None):
+    """A smooth motion of the real arm, its torque with noise; push: from, to [s], link, force."""
+    rng = np.random.default_rng(seed)
+    t = DT * np.arange(round(seconds / DT))[:, None]
+    a, w, phase = rng.uniform(0.1, 0.4, N), rng.uniform(0.8, 2.5, N), rng.uniform(0, 6, N)
+    q = a * np.sin(w * t + phase)
+    qd, qdd = a * w * np.cos(w * t + phase), -a * w**2 * np.sin(w * t + phase)
+    tau = rd.inverse_dynamics(REAL, q, qd, qdd) + offset + rng.normal(0.0, 0.1, q.shape)
+    if push:
+        start, end, link, force = push
+        for k in range(round(start / DT), round(end / DT)):
+            tau[k] -= rd.jacobian(MODEL, q[k], link)[:3].T @ force
+    return rd.Log(t[:, 0], q, qd, tau)
+
+
+@pytest.fixture(scope="module")
+def learnt():
+    return learn(MODEL, [free_log(k) for k in (1, 2, 3)], GAIN, names=["one", "two", "three"])
+
+
+def test_an_unseen_motion_is_quiet_and_a_push_on_it_is_found(learnt):
+    assert rd.detect(MODEL, free_log(9, offset=0.3), learnt.settings).events == []
+    pushed = free_log(10, push=(6.0, 6.4, "link_5", np.array([10.0, -12.0, 8.0])))
+    (event,) = rd.detect(MODEL, pushed, learnt.settings).events
+    assert 6.0 <= event.start <= 6.1 and 6.3 <= event.end <= 6.6
+
+
+def test_it_hears_more_than_joint_thresholds_do(learnt):
+    """At equal quiet, the test of all joints together finds a force that thresholds miss."""
+    only = replace(learnt.settings, noise=NoiseSettings())
+    pushed = free_log(11, push=(6.0, 6.4, "link_5", np.array([0.6, 0.5, 0.0])))
+    assert rd.detect(MODEL, pushed, only).events == []
+    assert len(rd.detect(MODEL, pushed, learnt.settings).events) == 1
+
+
+def test_tune_is_the_settings_of_learn(learnt):
+    assert rd.tune(MODEL, [free_log(k) for k in (1, 2, 3)], GAIN) == learnt.settings
+
+
+def test_recordings_that_disagree_are_told():
+    """The third one has eight times the noise of the others."""
+    logs = [free_log(k) for k in (1, 2, 3)]
+    rng = np.random.default_rng(0)
+    loud = logs[2].tau + rng.normal(0.0, 0.8, logs[2].tau.shape)
+    logs[2] = rd.Log(logs[2].t, logs[2].q, logs[2].qd, loud)
+    needs = learn(MODEL, logs, GAIN, names=["one", "two", "three"]).needs
+    assert needs["three"] > 2.0 * max(needs["one"], needs["two"])
+
+
+def test_known_contacts_are_left_out():
+    force = np.array([30.0, -30.0, 20.0])
+    pushed = [free_log(k, push=(6.0, 6.4, "link_6", force)) for k in (1, 2)]
+    spans = [[(5.9, 6.8)]] * 2
+    told = rd.tune(MODEL, pushed, GAIN, contacts=spans).noise.long.threshold
+    untold = rd.tune(MODEL, pushed, GAIN).noise.long.threshold
+    assert untold > 2.0 * told
+
+
+def test_one_recording_is_judged_in_parts():
+    settings = rd.tune(MODEL, [free_log(1)], GAIN)
+    assert rd.detect(MODEL, free_log(1), settings).events == []
+
+
+def test_the_smallest_force_is_found_and_a_tenth_of_it_is_not(learnt):
+    log = free_log(12)
+    forces = rd.smallest_forces(MODEL, learnt.settings, log.q, log.qd)
+    assert list(forces) == list(MODEL.link_names)
+    assert forces["link_7"] < forces["link_2"] < np.inf
+    rng = np.random.default_rng(5)
+    found = {1.5: 0, 0.1: 0}
+    for share in found:
+        for _ in range(12):
+            u = rng.normal(size=3)
+            u *= share * forces["link_6"] / np.linalg.norm(u)
+            pushed = free_log(12, push=(6.0, 6.3, "link_6", u))
+            found[share] += len(rd.detect(MODEL, pushed, learnt.settings).events) > 0
+    assert found[1.5] == 12 and found[0.1] < 6
+
+
+def test_deviations_follow_the_speed_of_the_noise():
+    """Noise of 0.02 at rest and 0.2 per rad/s is found again, through the windows."""
+    rng = np.random.default_rng(2)
+    T = 20_000
+    t = DT * np.arange(T)
+    speed = np.abs(np.sin(0.7 * t))[:, None] * np.linspace(0.2, 1.0, N)
+    slow = rng.normal(size=(T // 50, N)).repeat(50, axis=0)  # constant over a window
+    samples = samples_of(MODEL, rd.Log(t, np.zeros((T, N)), speed, np.zeros((T, N))))
+    from robodyn_ros.detection.noise_model import _fit, _Windows
+
+    motion = FreeMotion("noise", samples, slow * (0.02 + 0.2 * speed), np.ones(T, dtype=bool))
+    window = _fit([_Windows.of(motion, GAIN)], GAIN).noise.short
+    at = np.full(N, 0.5)
+    np.testing.assert_allclose(
+        deviations(window, at * np.linspace(0.2, 1.0, N), 0.05),
+        0.02 + 0.1 * np.linspace(0.2, 1.0, N),
+        rtol=0.15,
+    )
+
+
+def test_tune_needs_recordings():
+    with pytest.raises(rd.RobodynError, match="at least one recording"):
+        rd.tune(MODEL, [])
