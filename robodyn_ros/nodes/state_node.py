@@ -17,6 +17,8 @@ from .runtime import STATE_IN
 
 WATCHDOG_PERIOD = 0.005  # [s] of wall time between two checks for silence
 STALL_TIME = 0.1  # [s] of wall time without a check: the process did not run
+FIRST_STATE_TIMEOUT = 5.0  # [s] for the first joint state, and between two warnings that none came
+NO_STATES = "joint_states: none accepted on {} for {:.0f} s: start the driver, or remap the topic"
 
 
 class StateNode(ArmNode):
@@ -31,12 +33,22 @@ class StateNode(ArmNode):
         period = 1.0 / self.settings.rate
         self.statistics = LoopStatistics(period)
         self.sampler = Sampler(model, sensing, period, simulated=self.simulated)
+        self._subscribed_at = self._states_missed_at = self.wall()  # [s]
         self.local_subscription(JointState, "joint_states", self._on_joint_state, STATE_IN)
         self.create_timer(WATCHDOG_PERIOD, self.watchdog, clock=self.steady_clock)
 
     def on_sample(self, sample: Sample) -> None:
         """Handle a sample, whatever its status."""
         raise NotImplementedError
+
+    def publish_diagnostics(self) -> None:
+        """Also warn while no joint state has been accepted."""
+        wall, missing = self.wall(), self.robot is not None and not self.statistics.samples
+        if missing and wall - self._states_missed_at >= FIRST_STATE_TIMEOUT:
+            self._states_missed_at = wall
+            topic = self.resolve_topic_name("joint_states")
+            self.warn_throttled(NO_STATES.format(topic, wall - self._subscribed_at))
+        super().publish_diagnostics()
 
     def watchdog(self) -> None:
         """Handle silence of the joint states.
