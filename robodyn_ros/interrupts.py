@@ -6,7 +6,6 @@ or between the start of a process and the note of it. Where that does harm, sign
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 import threading
@@ -109,7 +108,7 @@ def _send_again(lost: Any) -> None:
 
     def send() -> None:
         if _raised:  # else the process ends already
-            os.kill(os.getpid(), _raised[0])
+            signal.pthread_kill(threading.main_thread().ident or 0, _raised[0])
 
     timer = threading.Timer(REPEAT_TIME, send)
     timer.daemon = True

@@ -13,17 +13,20 @@ PROGRAM = """
 import ctypes, os, signal, sys, time
 from robodyn_ros import interrupts
 from robodyn_ros.errors import RobodynError
+def rest():
+    for _ in range(3000):  # a signal just before a long sleep would wait for its end
+        time.sleep(0.01)
 with interrupts.ended_quietly():
 {body}
 """
 BODIES = {
-    "asleep": "print('ready', flush=True); time.sleep(30)",
+    "asleep": "print('ready', flush=True); rest()",
     "held": """with interrupts.held():
     with interrupts.held():
         print('ready', flush=True)
         time.sleep(0.5)
     print('finished', flush=True)
-time.sleep(30)""",
+rest()""",
     "held, and asked": """with interrupts.held():
     print('ready', flush=True)
     for _ in range(300):
@@ -31,7 +34,7 @@ time.sleep(30)""",
         interrupts.raise_held()""",
     "made an error of": """print('ready', flush=True)
 try:
-    time.sleep(30)
+    rest()
 except BaseException:
     raise RobodynError('no compiled object') from None""",
     # The callback's exception is lost in C, as in the compiler
@@ -39,7 +42,7 @@ except BaseException:
     print('ready', flush=True)
     time.sleep(0.5)
 ctypes.CFUNCTYPE(None)(called)()
-time.sleep(30)""",
+rest()""",
 }
 INTERRUPTED = {signal.SIGINT: "interrupted\n", signal.SIGTERM: "terminated\n"}
 

@@ -151,8 +151,7 @@ class Recorder:
     def poll_publishers(self) -> None:
         """Note which topics have publishers."""
         for count, subscription in self._subscriptions:
-            with subscription.handle:
-                count.connect(time.time(), subscription.handle.get_publisher_count())
+            count.connect(time.time(), subscription.get_publisher_count())
 
     def drain(self) -> int:
         """Write all waiting messages; return their number."""
