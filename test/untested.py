@@ -29,6 +29,7 @@ def untested(reasons):
     """Return a paragraph on skipped tests, given their reasons; "" if there are none."""
     counts, remedies = {}, {}
     for reason in reasons:
+        reason = reason.removeprefix("Skipped: ")
         known = (row for row in FEATURES if row[0] in reason)
         _, feature, remedy = next(known, ("", reason, ""))
         counts[feature] = counts.get(feature, 0) + 1

@@ -6,7 +6,9 @@ A bound kernel must check every argument, leak no memory, and keep alive what it
 import gc
 import resource
 import sys
+from functools import partial
 
+import numba
 import numpy as np
 import pytest
 from dynamics_cases import as_tuple
@@ -49,6 +51,8 @@ BOUND = {
     "ne_star": 4,
     "force_rate": 4,
 }
+OLD = numba.__version__.startswith("0.56")  # it contracts an inlined kernel in other places
+same = partial(np.testing.assert_allclose, rtol=1e-13 if OLD else 0.0, atol=1e-14 if OLD else 0.0)
 every_bound = pytest.mark.parametrize(("function", "count"), BOUND.items(), ids=BOUND)
 
 
@@ -70,13 +74,13 @@ def test_the_stand_in_gives_the_same(function, count, monkeypatch):
         type(call).__name__ == "builtin_function_or_method" for call in model.bound.values()
     )
     for a, b in zip(as_tuple(found), as_tuple(expected), strict=True):
-        np.testing.assert_array_equal(a, b)
+        same(a, b)
     for form in (list, lambda x: x.astype(">f8")):  # the compiler does not look at byte order
         for a, b in zip(as_tuple(f(model, *map(form, state))), as_tuple(expected), strict=True):
-            np.testing.assert_array_equal(a, b)
+            same(a, b)
     batch = f(model, *(np.stack([x, x]) for x in state))
     for a, b in zip(as_tuple(batch), as_tuple(expected), strict=True):
-        np.testing.assert_array_equal(a[1], b)
+        same(a[1], b)
     with pytest.raises(rd.ArgumentError):
         f(model, *state[:-1], np.full(model.n, np.nan))
 

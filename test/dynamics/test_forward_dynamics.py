@@ -24,6 +24,8 @@ def test_direct_undoes_inverse_dynamics(name, method):
 @pytest.mark.parametrize("name", [*ARMS, *CHAINS, *TREES])
 def test_articulated_bodies_agree_with_pinocchios(name):
     model, oracle = robot(name), pinocchio(name)
+    if not hasattr(oracle.model, "armature"):
+        pytest.skip("Pinocchio is older than 3")
     q, qd, tau = random_state(model, 4, 3)
     oracle.model.armature[:] = oracle.P.T @ oracle.G @ model.rotor_inertia
     try:

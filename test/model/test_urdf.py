@@ -254,6 +254,8 @@ def test_mimic_is_coupled():
 
 def test_mimic_is_pinocchios():
     """As Pinocchio itself couples joints, which it does for a leader that follows no other."""
+    if pin.__version__.startswith("2."):
+        pytest.skip("Pinocchio is older than 3")
     text = COUPLED.replace(mimic("finger_2", -0.5, 0.02), mimic("right_slide", -1.0, 0.3))
     model = load_urdf(text)
     assert_same_as(model, pin.buildModelFromXML(text, mimic=True))

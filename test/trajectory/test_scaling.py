@@ -71,7 +71,9 @@ def shares(model, trajectory, tau_rate_max, instants=20001):
 
 
 def at_rest(motion):
-    return max(np.abs(x[[0, -1]]).max() for x in (motion.qd, motion.qdd)) < 1e-7
+    """Return whether it begins and ends at rest, if the time is rounded by 1e-9 s."""
+    qd, qdd, qddd = (np.abs(x[[0, -1]]).max() for x in motion[1:4])
+    return qd < 1e-7 and qdd < max(1e-7, 1e-9 * qddd)
 
 
 class Curve(Trajectory):
