@@ -17,8 +17,8 @@ NO_TORQUE = 1e-6  # [N m or N]: rounding error of the true external torque
 REPORT_DELAY = 0.3  # [s] after a push within which a report still belongs to it
 PUSH_ONSET = 0.05  # [s], longest time before the first sample of a push in which it began
 SCRIPT_JITTER = 1.0  # [s] by which a busy plant may delay the next push of its script
-# A push names its link only if it loads the link's own joint by this many contact thresholds: a
-# force through the axis of that joint is the same as one on the link before
+# A push names its link only if, in the end, it loads the link's own joint by this many contact
+# thresholds: a force through the axis of that joint is the same as one on the link before
 LINK_CLEAR = 1.5
 
 FOUND, UNCLEAR, UNNAMED = "found", "unclear", "no link"
@@ -52,7 +52,7 @@ class PushSpan:
 
     begin: float  # [s]
     end: float  # [s]
-    peak: Array  # (n,) [N m or N], largest external torque of each joint
+    torque: Array  # (n,) [N m or N], size of the external torque at its end
 
 
 class PushSpans:
@@ -72,8 +72,7 @@ class PushSpans:
             return
         # A busy plant may skip time within a push
         if self.found and (continues or t - self.found[-1].end < REPORT_DELAY):
-            self.found[-1].end = t
-            np.maximum(self.found[-1].peak, size, out=self.found[-1].peak)
+            self.found[-1].end, self.found[-1].torque = t, size
         else:
             self.found.append(PushSpan(max(before, t - PUSH_ONSET), t, size))
 
@@ -88,7 +87,7 @@ class Event:
     force: float | None = None  # [N], of a scripted push
     reported: DetectorState | None = None  # None: the push was missed
     delay: float | None = None  # [s], of the first report
-    link_clear: bool = True  # whether the push loads the joint of its link
+    link_clear: bool = True  # whether the push still loads the joint of its link in the end
 
     @property
     def judgement(self) -> str:
@@ -125,7 +124,7 @@ def compare(
         found[k].link, found[k].force = push.link, push.force
         if push.joint is not None:
             least = LINK_CLEAR * contact[push.joint]
-            found[k].link_clear = bool(spans[k].peak[push.joint] >= least)
+            found[k].link_clear = bool(spans[k].torque[push.joint] >= least)
     alarm = False  # whether the previous state was an alarm, too
     for state in states:
         touched = state.level >= Level.CONTACT

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 from rich.console import Console
 from ros_harness import bench
+from typer.testing import CliRunner
 
 import robodyn_ros as rd
+from robodyn_ros.cli import app
 from robodyn_ros.detection.detector import Level
 from robodyn_ros.errors import ArgumentError
 from robodyn_ros.nodes.demo_events import DetectorState, ScriptedPush
@@ -244,3 +246,13 @@ def test_a_push_given_by_its_size_needs_the_arm():
 def test_the_demo_starts_where_its_file_says():
     text = share_path("config", "demo.yaml").read_text(encoding="utf-8")
     assert f"start: {list(DEMO_START)}" in text
+
+
+def test_the_command_passes_its_options_on(monkeypatch):
+    given = []
+    monkeypatch.setattr(
+        "robodyn_ros.nodes.demo.run_demo", lambda *args: given.append(args[2]) or True
+    )
+    line = ["demo", "--ideal", "--seed", "7", "--plant", "mujoco", "--push", "link_5:40"]
+    assert CliRunner().invoke(app, line).exit_code == 0
+    assert given == [PlantOptions("mujoco", ["link_5:40"], 7, ideal=True)]
