@@ -26,7 +26,7 @@ from rich.table import Table
 from robodyn_ros.nodes.composed import connect
 from robodyn_ros.nodes.controller_node import ControllerNode
 from robodyn_ros.nodes.demo import DEMO_NODES, PlantOptions, overrides
-from robodyn_ros.nodes.demo_events import REPORT_DELAY, Event, push_spans
+from robodyn_ros.nodes.demo_events import Event
 from robodyn_ros.nodes.demo_node import DemoNode
 from robodyn_ros.nodes.demo_observer import DemoObserver
 from robodyn_ros.nodes.demo_view import verdict
@@ -102,10 +102,9 @@ def outcome(observer: DemoObserver) -> Outcome:
     """Judge a run."""
     ok, text = verdict(observer)
     t, r = np.array(observer.t), np.abs(observer.r)
-    truth = np.array([tau for _, tau in observer.truth])
     free = t > t[0] + SETTLING
-    for begin, end in push_spans(np.array([t for t, _ in observer.truth]), truth):
-        free &= (t < begin) | (t > end + max(SETTLING, REPORT_DELAY))
+    for push in observer.pushes.found:
+        free &= (t < push.begin) | (t > push.end + SETTLING)
     return Outcome(ok, text, observer.events(), r[free].max(axis=0), observer.contact)
 
 

@@ -12,14 +12,13 @@ import numpy.typing as npt
 from ..detection.detector import Level
 
 Array = npt.NDArray[np.float64]
-Span = tuple[float, float]  # begin and end [s]
 
 NO_TORQUE = 1e-6  # [N m or N]: rounding error of the true external torque
 REPORT_DELAY = 0.3  # [s] after a push within which a report still belongs to it
 PUSH_ONSET = 0.05  # [s], longest time before the first sample of a push in which it began
 SCRIPT_JITTER = 1.0  # [s] by which a busy plant may delay the next push of its script
-# A push names its link only if it loads the link's own joint by this many contact thresholds: a
-# force through the axis of that joint is the same as one on the link before
+# A push names its link only if, in the end, it loads the link's own joint by this many contact
+# thresholds: a force through the axis of that joint is the same as one on the link before
 LINK_CLEAR = 1.5
 
 FOUND, UNCLEAR, UNNAMED = "found", "unclear", "no link"
@@ -48,6 +47,37 @@ class ScriptedPush:
 
 
 @dataclass
+class PushSpan:
+    """A time in which something pushed the arm."""
+
+    begin: float  # [s]
+    end: float  # [s]
+    torque: Array  # (n,) [N m or N], size of the external torque at its end
+
+
+class PushSpans:
+    """The pushes that really happened, from the external torque; less than REPORT_DELAY apart are
+    one.
+    """
+
+    def __init__(self) -> None:
+        self.found: list[PushSpan] = []
+        self._last, self._pushed = -math.inf, False  # time [s] of the last sample, and of a push
+
+    def add(self, t: float, tau_ext: Array) -> None:
+        """Take the external torque (n,) at the time t [s]."""
+        size, before, continues = np.abs(tau_ext), self._last, self._pushed
+        self._last, self._pushed = t, bool(size.max(initial=0.0) > NO_TORQUE)
+        if not self._pushed:
+            return
+        # A busy plant may skip time within a push
+        if self.found and (continues or t - self.found[-1].end < REPORT_DELAY):
+            self.found[-1].end, self.found[-1].torque = t, size
+        else:
+            self.found.append(PushSpan(max(before, t - PUSH_ONSET), t, size))
+
+
+@dataclass
 class Event:
     """A push, or a false alarm, and the detector's report."""
 
@@ -57,7 +87,7 @@ class Event:
     force: float | None = None  # [N], of a scripted push
     reported: DetectorState | None = None  # None: the push was missed
     delay: float | None = None  # [s], of the first report
-    link_clear: bool = True  # whether the push loads the joint of its link
+    link_clear: bool = True  # whether the push still loads the joint of its link in the end
 
     @property
     def judgement(self) -> str:
@@ -80,53 +110,31 @@ class Event:
 
 def compare(
     start: float,
-    truth: Sequence[tuple[float, Array]],
+    spans: Sequence[PushSpan],
     states: Sequence[DetectorState],
     script: Sequence[ScriptedPush],
     contact: Array,
 ) -> list[Event]:
     """Return every push with the detector's report, and every false alarm, in order.
 
-    start: time [s] from which events count; truth: time [s] and external joint torque (n,);
-    contact: thresholds (n,).
+    start: time [s] from which events count; contact: thresholds (n,).
     """
-    times = np.array([t for t, _ in truth])
-    torques = np.array([tau for _, tau in truth]).reshape(len(truth), contact.size)
-    spans = push_spans(times, torques)
-    found = [Event(begin - start, pushed=True) for begin, _ in spans]
+    found = [Event(span.begin - start, pushed=True) for span in spans]
     for k, push in _scripted(spans, script):
         found[k].link, found[k].force = push.link, push.force
         if push.joint is not None:
-            within = (times >= spans[k][0]) & (times <= spans[k][1])
-            torque = np.abs(torques[within, push.joint]).max()
-            found[k].link_clear = bool(torque >= LINK_CLEAR * contact[push.joint])
+            least = LINK_CLEAR * contact[push.joint]
+            found[k].link_clear = bool(spans[k].torque[push.joint] >= least)
     alarm = False  # whether the previous state was an alarm, too
     for state in states:
         touched = state.level >= Level.CONTACT
-        of = [k for k, (a, b) in enumerate(spans) if a <= state.t <= b + REPORT_DELAY]
+        of = [k for k, x in enumerate(spans) if x.begin <= state.t <= x.end + REPORT_DELAY]
         if touched and of:
-            _report(found[of[-1]], *spans[of[-1]], state)
+            _report(found[of[-1]], spans[of[-1]], state)
         elif touched and not alarm:
             found.append(Event(state.t - start, pushed=False, reported=state))
         alarm = touched
     return sorted(found, key=lambda event: event.t)
-
-
-def push_spans(times: Array, torques: Array) -> list[Span]:
-    """Return begin and end [s] of each push; those less than REPORT_DELAY apart are one.
-
-    times (T,) [s], torques (T, n). A push goes on while a busy plant skips time.
-    """
-    spans: list[Span] = []
-    pushed = np.abs(torques).max(axis=1, initial=0.0) > NO_TORQUE
-    for k in np.flatnonzero(pushed).tolist():
-        t = float(times[k])
-        if spans and (pushed[k - 1] or t - spans[-1][1] < REPORT_DELAY):
-            spans[-1] = (spans[-1][0], t)
-        else:
-            before = float(times[k - 1]) if k else -math.inf
-            spans.append((max(before, t - PUSH_ONSET), t))
-    return spans
 
 
 def with_forces(
@@ -143,12 +151,12 @@ def with_forces(
 
 
 def _scripted(
-    spans: Sequence[Span], script: Sequence[ScriptedPush]
+    spans: Sequence[PushSpan], script: Sequence[ScriptedPush]
 ) -> list[tuple[int, ScriptedPush]]:
     """Return which of the spans are which pushes of the script; the first begins it."""
     if not spans or not script:
         return []
-    begins = np.array([begin for begin, _ in spans])
+    begins = np.array([span.begin for span in spans])
     late, found = begins[0] - script[0].at, []
     for push in script:
         k = int(np.argmin(np.abs(begins - push.at - late)))
@@ -158,10 +166,10 @@ def _scripted(
     return found
 
 
-def _report(event: Event, begin: float, end: float, state: DetectorState) -> None:
-    """Add a state to the push from begin to end [s]; the last link named until then counts."""
+def _report(event: Event, span: PushSpan, state: DetectorState) -> None:
+    """Add a state to a push; the last link named until its end counts."""
     first = event.reported
     if first is None:
-        event.delay = state.t - begin
-    if first is None or (state.t <= end and (state.link or not first.link)):
+        event.delay = state.t - span.begin
+    if first is None or (state.t <= span.end and (state.link or not first.link)):
         event.reported = state

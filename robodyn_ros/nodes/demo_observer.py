@@ -17,7 +17,14 @@ from sensor_msgs.msg import JointState
 from ..errors import RobodynError
 from ..settings import leaves
 from .codec import read_collision_state, read_controller_state, read_effort, read_wrench
-from .demo_events import DetectorState, Event, ScriptedPush, compare, with_forces
+from .demo_events import (
+    DetectorState,
+    Event,
+    PushSpans,
+    ScriptedPush,
+    compare,
+    with_forces,
+)
 from .local_topics import LocalSubscription
 from .node_settings import RobotSettings
 from .runtime import LATCHED, STATE_IN
@@ -35,6 +42,7 @@ class DemoObserver:
         self.t: list[float] = []  # [s]
         self.r: list[np.ndarray] = []
         self.truth: list[tuple[float, np.ndarray]] = []  # time [s], external joint torque (n,)
+        self.pushes = PushSpans()  # in the truth
         self.states: list[DetectorState] = []  # one per change of level or link
         self.forces: list[tuple[float, float]] = []  # time [s], estimated force [N]
         self.mode = self.reason = ""  # of the controller
@@ -64,7 +72,12 @@ class DemoObserver:
         if not self.t:
             return []
         states = with_forces(self.states, self.forces)
-        return compare(self.t[0], self.truth, states, self.script, self.contact)
+        return compare(self.t[0], self.pushes.found, states, self.script, self.contact)
+
+    def add_truth(self, t: float, tau_ext: np.ndarray) -> None:
+        """Take the true external torque (n,) at the time t [s]."""
+        self.truth.append((t, tau_ext))
+        self.pushes.add(t, tau_ext)
 
     def _on_residual(self, message: JointState) -> None:
         if not self.names:
@@ -106,7 +119,7 @@ class DemoObserver:
         self.script = sorted(_with_joints(script, robot), key=lambda push: push.at)
 
     def _on_truth(self, message: JointState) -> None:
-        self.truth.append(read_effort(message))
+        self.add_truth(*read_effort(message))
 
     def _on_wrench(self, message: WrenchStamped) -> None:
         t, _, wrench = read_wrench(message)

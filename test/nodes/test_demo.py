@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 from rich.console import Console
 from ros_harness import bench
+from typer.testing import CliRunner
 
 import robodyn_ros as rd
+from robodyn_ros.cli import app
 from robodyn_ros.detection.detector import Level
 from robodyn_ros.errors import ArgumentError
 from robodyn_ros.nodes.demo_events import DetectorState, ScriptedPush
@@ -30,8 +32,8 @@ def observed(node, *states, loads=(1.0,) * 7, script=None):
     seen.names, seen.contact, seen.collision = JOINTS, np.full(7, 0.5), np.ones(7)
     seen.t = [100.0 + 0.01 * k for k in range(1001)]
     seen.r = list(0.1 * np.random.default_rng(0).normal(size=(1001, 7)))
-    pushed = [103.0 <= t <= 103.2 for t in seen.t]
-    seen.truth = [(t, np.array(loads) * on) for t, on in zip(seen.t, pushed, strict=True)]
+    for t in seen.t:
+        seen.add_truth(t, np.array(loads) * (103.0 <= t <= 103.2))
     seen.script = [ScriptedPush(3.0, "link_5", 28.0, joint=4)] if script is None else script
     seen.states = list(states)
     seen.mode = "TRACKING"
@@ -133,8 +135,7 @@ def test_an_arm_that_does_not_resume_or_was_not_pushed_fails():
             "1 of 1 pushes found with their link, no false alarm, "
             "the arm did not resume: REACTING, touched",
         )
-        seen.mode, seen.truth = "TRACKING", []
-        seen.states = []
+        seen = observed(there.node, loads=np.zeros(7))
         assert verdict(seen) == (
             False,
             "nothing pushed the arm, no false alarm, the arm resumed",
@@ -145,13 +146,13 @@ def test_pushes_keep_their_link_if_the_plant_skips_time_or_another_push_comes_be
     """On a busy machine the plant's clock leaps: within a push, and between two of them."""
     script = [ScriptedPush(at, f"link_{k}", 20.0) for at, k in ((3.0, 4), (7.0, 5), (11.0, 6))]
     with bench() as there:
-        seen = observed(there.node, script=script)
+        seen = observed(there.node, loads=np.zeros(7), script=script)
         t = np.concatenate([np.arange(0.0, 3.1, 0.01), np.arange(3.6, 14.0, 0.01)])
         pushed = np.zeros(t.size)
         for begin, end in ((3.0, 3.7), (5.5, 5.6), (7.6, 7.8), (11.9, 12.1)):
             pushed[(t > begin) & (t < end)] = 1.0
-        seen.t = list(100.0 + t)
-        seen.truth = [(x, np.full(7, on)) for x, on in zip(seen.t, pushed, strict=True)]
+        for x, on in zip(200.0 + t, pushed, strict=True):
+            seen.add_truth(x, np.full(7, on))
         links = [event.link for event in seen.events()]
     assert links == ["link_4", "", "link_5", "link_6"]
 
@@ -245,3 +246,13 @@ def test_a_push_given_by_its_size_needs_the_arm():
 def test_the_demo_starts_where_its_file_says():
     text = share_path("config", "demo.yaml").read_text(encoding="utf-8")
     assert f"start: {list(DEMO_START)}" in text
+
+
+def test_the_command_passes_its_options_on(monkeypatch):
+    given = []
+    monkeypatch.setattr(
+        "robodyn_ros.nodes.demo.run_demo", lambda *args: given.append(args[2]) or True
+    )
+    line = ["demo", "--ideal", "--seed", "7", "--plant", "mujoco", "--push", "link_5:40"]
+    assert CliRunner().invoke(app, line).exit_code == 0
+    assert given == [PlantOptions("mujoco", ["link_5:40"], 7, ideal=True)]
