@@ -97,22 +97,15 @@ def _compare(detector, common, own, r, qd, qdd, dt):
     return CONTACT if above & CONTACT_ON else CLEAR
 
 
-@inline
-def _views(rows):
-    """Return the rows that a step passes on: r, qd, qdd, mean, change, certain, enough."""
-    return (
-        rows[R], rows[QD], rows[QDD], rows[MEAN], rows[CHANGE], rows[CERTAIN], rows[ENOUGH]
-    )  # fmt: skip
-
-
-@inline
-def _step(
-    observer, gap, gap_common, scale, scale_time, stuck, detector, common, own, rows, views,
+@kernel(f"int64({MEMORY}, int64, float64, float64[::1], float64[::1], float64[::1])")
+def step(
+    observer, gap, gap_common, scale, scale_time, stuck, detector, common, own, rows,
     told, t, q, qd, tau,
 ):  # fmt: skip
     """Take one sample; return the level found, or why it is UNKNOWN."""
     n = U(rows.shape[1])
-    r, qd_before, qdd, mean, change, certain, enough = views
+    r, qd_before, qdd, mean = rows[R], rows[QD], rows[QDD], rows[MEAN]
+    change, certain, enough = rows[CHANGE], rows[CERTAIN], rows[ENOUGH]
     usable, reason = told & USABLE != 0, SETTLING
     dt = t - own[LAST]
     frozen = int(own[STUCK_JOINT])
@@ -169,18 +162,6 @@ def _step(
     return _compare(detector, common, own, r, qd, qdd, dt)
 
 
-@kernel(f"int64({MEMORY}, int64, float64, float64[::1], float64[::1], float64[::1])")
-def step(
-    observer, gap, gap_common, scale, scale_time, stuck, detector, common, own, rows,
-    told, t, q, qd, tau,
-):  # fmt: skip
-    """Take one sample; return the level found, or why it is UNKNOWN."""
-    return _step(
-        observer, gap, gap_common, scale, scale_time, stuck, detector, common, own, rows,
-        _views(rows), told, t, q, qd, tau,
-    )  # fmt: skip
-
-
 @kernel(
     f"int64({MEMORY},"
     " int64[::1], int64[::1], int64, float64[::1], float64[:, ::1], float64[:, ::1],"
@@ -192,7 +173,7 @@ def steps(
     status, late, max_invalid, t, q, qd, tau, r, certain, found, value, above,
 ):  # fmt: skip
     """The same over many samples; value: what the reason for UNKNOWN is about."""
-    n, invalid, views = U(rows.shape[1]), 0, _views(rows)
+    n, invalid = U(rows.shape[1]), 0
     for k in range(U(t.size)):
         invalid = invalid + 1 if status[k] == 2 else 0
         if 0 < invalid <= max_invalid:  # the previous verdict stands
@@ -208,9 +189,9 @@ def steps(
             told |= RESTARTS
         if status[k] <= 1 and not math.isnan(tau[k, 0]):
             told |= USABLE
-        found[k] = _step(
+        found[k] = step(
             observer, gap, gap_common, scale, scale_time, stuck, detector, common, own, rows,
-            views, told, t[k], q[k], qd[k], tau[k],
+            told, t[k], q[k], qd[k], tau[k],
         )  # fmt: skip
         if found[k] == SCALED:
             value[k] = own[EFFORT_FACTOR]

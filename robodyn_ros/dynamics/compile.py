@@ -21,9 +21,10 @@ from ..model.packed_model import U
 # 'contract' lets the compiler fuse a*b + c and changes nothing else: NaN and infinity keep their
 # meaning, so that bad data stays visible.
 OPTIONS = {"fastmath": {"contract"}, "error_model": "numpy"}
-COMPILE = {"cache": True, **OPTIONS}
+COMPILE = {"cache": True, "no_cfunc_wrapper": True, **OPTIONS}
 
-inline = njit(forceinline=True, **OPTIONS)
+# Only kernels call these: without an entry for Python they are compiled sooner
+inline = njit(forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, **OPTIONS)
 
 
 # The compiler's cache on disk only compares a kernel's own file. With a digest of all sources that
