@@ -11,7 +11,7 @@ import typer
 from . import __version__
 
 # Imported for their commands, in the order of --help
-from .commands import identification, recordings, robots, nodes  # isort: skip  # noqa: F401
+from .commands import identification, recordings, robots, nodes, kernels  # isort: skip  # noqa: F401
 from .commands.common import app, console, print_error, print_warning
 from .errors import ModelWarning, RobodynError
 

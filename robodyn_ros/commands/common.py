@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import sys
 from collections.abc import Iterator
 from typing import Annotated, Any
 
@@ -13,6 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 from typer import Argument, Option
+from typer.core import TyperGroup
 
 from ..errors import ArgumentError, ResourceError
 from ..model.robot import RobotModel
@@ -22,9 +24,24 @@ NO_ROS = (
     "ROS 2 is missing ({}): source your installation, or without one "
     "`pip install 'robodyn_ros[ros]'`"
 )
+INTERRUPTED = 130  # exit code: 128 + SIGINT
 NO_VISER = "the live page needs viser ({}): `pip install 'robodyn_ros[dashboard]'`"
 
+
+class Interruptible(TyperGroup):
+    """Commands that Ctrl-C ends with one line and the usual exit code."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            print_warning("interrupted", "")
+            sys.exit(INTERRUPTED)
+
+
 app = typer.Typer(
+    cls=Interruptible,
     help="Rigid-body dynamics and collision detection for robot arms.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,

@@ -1,10 +1,11 @@
 """Compiler options of the kernels: one set of options, explicit signatures, one cache.
 
-A kernel is compiled when it is first needed, or ahead by `kernel_cache.compile_kernels`: a program
-that uses ten of them does not wait for a hundred.
+A kernel is compiled when it is first needed, or ahead of that by `compile_ahead`: a program that
+uses ten of them does not wait for a hundred.
 """
 
 import hashlib
+import sys
 from functools import cached_property
 from pathlib import Path
 from threading import RLock
@@ -17,6 +18,7 @@ from numba.extending import typeof_impl
 
 from ..model import packed_model as at
 from ..model.packed_model import U
+from .kernel_cache import is_cached, locked
 
 # 'contract' lets the compiler fuse a*b + c and changes nothing else: NaN and infinity keep their
 # meaning, so that bad data stays visible.
@@ -28,22 +30,23 @@ inline = njit(forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, 
 
 
 # The compiler's cache on disk only compares a kernel's own file. With a digest of all sources that
-# kernels include in its name, a kernel is also compiled anew when one of these changes. Compiler
-# and processor are part of the name, so that the name of a file tells whether it can be used.
+# kernels include in its name, a kernel is also compiled anew when one of these changes. With the
+# compiler and the processor, too, the name of a file tells whether it can be used.
 _sources = [Path(at.__file__), *sorted(Path(__file__).parent.glob("*.py"))]
-_machine = f"{numba.__version__} {llvm.get_host_cpu_name()}"
+_machine = f"{sys.version} {numba.__version__} {llvm.get_host_cpu_name()}"
 EDITION = hashlib.sha1(
     b"".join([_machine.encode(), *(path.read_bytes() for path in _sources)])
 ).hexdigest()[:12]
 
 KERNELS: "list[Kernel]" = []  # of all modules that are imported
-compiling = RLock()
+_thread_lock = RLock()
 
 
 class Kernel:
     """A function that is compiled for one signature; other types raise.
 
-    `compiled` is what the compiler makes of it, from its cache if it is there.
+    `compiled` is what the compiler makes of it, from its cache if it is there. Of several
+    processes that need it at once, one compiles it.
     """
 
     def __init__(self, function: Any, signature: str) -> None:
@@ -52,17 +55,22 @@ class Kernel:
         function.__qualname__ = f"{function.__name__}_{EDITION}"
         KERNELS.append(self)
 
-    @cached_property
-    def compiled(self) -> Any:
-        with compiling:
-            return self.__dict__.get("compiled") or self.compile()
-
-    def compile(self) -> Any:
-        """Return the compiled function, from the cache if it is there."""
-        return njit(self.signature, **COMPILE)(self.py_func)
-
     def __call__(self, *arguments: Any) -> Any:
         return self.compiled(*arguments)
+
+    @cached_property
+    def compiled(self) -> Any:
+        """The compiled function."""
+        with _thread_lock, locked(self.py_func):
+            return self.__dict__.get("compiled") or self._compile()
+
+    def _compile(self) -> Any:
+        return njit(self.signature, **COMPILE)(self.py_func)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the function is compiled already, here or in the cache."""
+        return "compiled" in self.__dict__ or is_cached(self.py_func)
 
 
 @typeof_impl.register(Kernel)

@@ -253,8 +253,7 @@ class Frame(Kernel):
         twin.__module__ = function.__module__
         super().__init__(twin, "int64(int64)")
 
-    def compile(self) -> Any:
-        """Return the C function, from the cache if it is there."""
+    def _compile(self) -> Any:
         return cfunc(self.signature, **COMPILE)(self.py_func)
 
 
@@ -264,7 +263,7 @@ framed = cache(Frame)
 class _Call(Kernel):
     """The built-in function itself, as a C function."""
 
-    compile = Frame.compile
+    _compile = Frame._compile
 
 
 builtin = _Call(_call, "int64(int64, int64, int64)")

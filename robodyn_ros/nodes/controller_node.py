@@ -24,6 +24,7 @@ from ..sensing.settings import SensingSettings
 from ..trajectory.trajectory_msg import from_points
 from .codec import controller_state, read_collision_state, read_effort
 from .command_conflict import CommandConflict
+from .node_kernels import CONTROLLER
 from .node_settings import ControllerSettings
 from .runtime import LATCHED, STATE_IN, STATE_OUT, EffortMessage, JointStateMessage, run
 from .state_node import StateNode
@@ -231,7 +232,7 @@ def _patient(settings: ControllerSettings) -> SensingSettings:
 
 def main(args: list[str] | None = None) -> int:
     """Run the node until a signal arrives; return the exit code."""
-    return run(ControllerNode, args=args)
+    return run(ControllerNode, args=args, kernels=CONTROLLER)
 
 
 if __name__ == "__main__":

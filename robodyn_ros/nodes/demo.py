@@ -23,11 +23,11 @@ from typing import Any
 from rich.console import Console
 from rich.live import Live
 
-from ..dynamics.warmup import warmup
+from ..dynamics.compile_progress import compile_with_progress
 from ..errors import ArgumentError, RobodynError
-from ..model.robots import load_robot
 from ..resources import share_path
 from ..settings import yaml_section
+from . import node_kernels
 from .demo_observer import DemoObserver
 from .demo_view import events_table, live_table, plot, verdict
 from .first_parameters import (
@@ -159,10 +159,7 @@ def run_demo(
         log=None if headless else picture.with_suffix(".log"),  # the live table needs the terminal
         overrides=overrides(robot, urdf, plant, pushes, guess=params is None),
     )
-    console.print("compiling, up to a minute the first time")
-    warmup(load_robot(urdf or robot or "lwr_iii"))
-    from . import composed as _  # noqa: F401  compiles the nodes' kernels into the cache
-
+    compile_with_progress(node_kernels.ALL, console)
     if headless:
         observer = watch(demo, lambda observer: None)
         print_result(observer, picture, console)
