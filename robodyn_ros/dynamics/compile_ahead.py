@@ -51,19 +51,21 @@ def _compile_in_turn(
     todo: Sequence[Kernel], on_done: Callable[[Kernel], None] = lambda kernel: None
 ) -> None:
     """Compile what no other process compiles at the moment, and load what others have compiled."""
-    while todo:
-        left: list[Kernel] = []
-        for kernel in todo:
-            with locked(kernel.py_func, wait=False) as free:
-                if free and not any(callee in left for callee in with_callees([kernel])):
-                    _ = kernel.compiled
-            if "compiled" in kernel.__dict__:
-                on_done(kernel)
-            else:
-                left.append(kernel)
-        if len(left) == len(todo):  # others are at all of them: wait for the first
-            _ = left[0].compiled
-        todo = left
+    left = list(todo)
+    while left:
+        kernel = next(filter(_compile_if_free, left), left[0])
+        _ = kernel.compiled  # waits for another process if all are locked
+        left.remove(kernel)
+        on_done(kernel)
+
+
+def _compile_if_free(kernel: Kernel) -> bool:
+    """Compile or load a kernel unless it, or one that it calls, is left to other processes."""
+    with locked(kernel.py_func, wait=False) as free:
+        if free and (kernel.is_ready or all(k.is_ready for k in with_callees([kernel])[:-1])):
+            _ = kernel.compiled
+            return True
+    return False
 
 
 def with_callees(kernels: Sequence[Kernel]) -> list[Kernel]:

@@ -26,7 +26,9 @@ def compile_with_progress(kernels: Sequence[Kernel], console: Console) -> int:
     )  # fmt: skip
     if not console.is_terminal:
         console.print(text)
-    with Progress(*columns, console=console, transient=True) as progress:
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as progress:
         bar = progress.add_task("", total=count)
 
         def on_done(kernel: Kernel) -> None:
