@@ -38,7 +38,7 @@ _SAMPLES = (validate, sample_time, heard, is_silent, find_stuck, forget_readings
 _PATHS = (_peaks, _instants, _instant)
 _BRAKE = (_passivity, _damp_momentum, _excursion, largest_speed, _limit)
 
-SIMULATOR = (rigid_step, *_MASS_MATRIX, *_BRAKE, *_GRAVITY, *_LINKS)
+SIMULATOR = (rigid_step, *_MASS_MATRIX, *_BRAKE)
 DETECTOR = (
     step, restart, set_step, restart_observer, forget_times, *_SAMPLES, applied_torque, *_LINKS
 )  # fmt: skip
