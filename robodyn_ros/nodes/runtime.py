@@ -104,25 +104,25 @@ def compile_for_nodes(kernels: Sequence[Kernel]) -> None:
 
     A signal ends the process here: there is nothing to stop yet.
     """
-    todo, begun, logger = missing(kernels), time.monotonic(), get_logger("robodyn_ros")
-    if todo:
-        logger.info(
-            f"compiling {len(todo)} kernels, about {estimate(todo):.0f} s the first time; "
-            "`robodyn warmup` does this ahead"
-        )
 
     def end(number: int, frame: Any) -> None:
         os.write(2, b"interrupted while compiling kernels\n")
         os._exit(0)  # an exception could arrive where the compiler ignores or reports it
 
+    todo, begun, logger = missing(kernels), time.monotonic(), get_logger("robodyn_ros")
     previous = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
+        if todo:
+            logger.info(
+                f"compiling {len(todo)} kernels, about {estimate(todo):.0f} s the first time; "
+                "`robodyn warmup` does this ahead"
+            )
         compile_kernels(kernels, helpers=True)
+        if todo:
+            logger.info(f"compiled {len(todo)} kernels in {time.monotonic() - begun:.1f} s")
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler)
-    if todo:
-        logger.info(f"compiled {len(todo)} kernels in {time.monotonic() - begun:.1f} s")
 
 
 def _stopped(node: Node) -> bool:
