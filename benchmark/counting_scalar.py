@@ -70,7 +70,7 @@ def plain(kernel: Any, known: dict[Any, Any]) -> Any:
         twin = types.FunctionType(function.__code__, names, function.__name__)
         known[kernel] = twin
         for name in function.__code__.co_names:
-            if isinstance(names.get(name), Dispatcher):
+            if isinstance(names.get(name), (Dispatcher, Kernel)):
                 names[name] = plain(names[name], known)
     return known[kernel]
 

@@ -4,6 +4,8 @@
 
 Arguments win over the parameter file; an empty argument leaves the value to the file. Like
 `robodyn demo`, ROS is restricted to this machine unless the environment sets its range.
+
+The first start compiles kernels for some seconds; `robodyn warmup` does that ahead.
 """
 
 import os

@@ -3,6 +3,8 @@
     ros2 launch robodyn_ros gazebo.launch.py robot:=kuka_lwr4 motion:=demo
 
 Push it in Gazebo with the mouse ("Apply force and torque"), or place an obstacle.
+
+The first start compiles kernels for some seconds; `robodyn warmup` does that ahead.
 """
 
 import xacro

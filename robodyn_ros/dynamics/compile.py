@@ -50,7 +50,7 @@ class Kernel:
     """
 
     def __init__(self, function: Any, signature: str) -> None:
-        self.py_func, self.signature = function, signature
+        self.py_func, self.signatures = function, [signature]  # as the compiler names them
         self.__name__, self.__doc__ = function.__name__, function.__doc__
         function.__qualname__ = f"{function.__name__}_{EDITION}"
         KERNELS.append(self)
@@ -65,7 +65,7 @@ class Kernel:
             return self.__dict__.get("compiled") or self._compile()
 
     def _compile(self) -> Any:
-        return njit(self.signature, **COMPILE)(self.py_func)
+        return njit(self.signatures[0], **COMPILE)(self.py_func)
 
     @property
     def is_ready(self) -> bool:

@@ -254,7 +254,7 @@ class Frame(Kernel):
         super().__init__(twin, "int64(int64)")
 
     def _compile(self) -> Any:
-        return cfunc(self.signature, **COMPILE)(self.py_func)
+        return cfunc(self.signatures[0], **COMPILE)(self.py_func)
 
 
 framed = cache(Frame)

@@ -192,4 +192,4 @@ def without_lock(kernel: Any) -> Kernel:
     twin = types.FunctionType(code, function.__globals__, code.co_name)
     twin.__qualname__ = f"{code.co_name}_{EDITION}"
     twin.__module__ = function.__module__
-    return njit(kernel.signature, nogil=True, **COMPILE)(twin)
+    return njit(kernel.signatures[0], nogil=True, **COMPILE)(twin)
