@@ -17,6 +17,7 @@ from numba.core.dispatcher import Dispatcher
 
 import robodyn_ros as rd
 from robodyn_ros.dynamics import joints
+from robodyn_ros.dynamics.compile import Kernel
 
 tally: Counter[str] = Counter()
 
