@@ -17,6 +17,7 @@ from numba.core.dispatcher import Dispatcher
 
 import robodyn_ros as rd
 from robodyn_ros.dynamics import joints
+from robodyn_ros.dynamics.compile import Kernel
 
 tally: Counter[str] = Counter()
 
@@ -70,7 +71,7 @@ def plain(kernel: Any, known: dict[Any, Any]) -> Any:
         twin = types.FunctionType(function.__code__, names, function.__name__)
         known[kernel] = twin
         for name in function.__code__.co_names:
-            if isinstance(names.get(name), Dispatcher):
+            if isinstance(names.get(name), (Dispatcher, Kernel)):
                 names[name] = plain(names[name], known)
     return known[kernel]
 

@@ -198,7 +198,7 @@ def _closed_loop(
             command[j] = plan[k - 1, j] - stiffness[j] * numbers[j] - damping[j] * numbers[n + j]
         bad = rigid_step(
             block, drives, width, none, probes, none, coupled, method, 1, DT, command, numbers,
-            scratch,
+            scratch, False,
         )  # fmt: skip
         if bad != 0:
             return 1

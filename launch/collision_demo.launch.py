@@ -7,6 +7,8 @@ plant made and what the detector told of them, and the arm moves on until Ctrl-C
 compiles for some seconds; `robodyn warmup` does that ahead.
 Arguments win over the parameter file; an empty argument leaves the value to the file. Like
 `robodyn demo`, ROS is restricted to this machine unless the environment sets its range.
+
+The first start compiles kernels for some seconds; `robodyn warmup` does that ahead.
 """
 
 import os

@@ -3,6 +3,8 @@
     ros2 launch robodyn_ros detector_only.launch.py effort:=joint_states joint_states:=/ur/states
 
 Without robot and urdf it waits for the robot_description topic. It sends no commands.
+
+The first start compiles kernels for some seconds; `robodyn warmup` does that ahead.
 """
 
 from pathlib import Path

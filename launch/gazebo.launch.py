@@ -6,6 +6,8 @@ Push it in Gazebo with the mouse ("Apply force and torque"), or place an obstacl
 
 Never run with a real Gazebo. Tests expand this file with stand-ins for the packages of Gazebo and
 ros2_control, and simulate the URDF and the parameters that it hands out.
+
+The first start compiles kernels for some seconds; `robodyn warmup` does that ahead.
 """
 
 import xacro

@@ -134,26 +134,17 @@ def _take_increment(rows, tau, dt):
         rows[ERROR, k] = abs(tau[k] - rows[MEAN, k])
 
 
-@inline
-def _views(rows):
-    """Return the rows that a step passes on: r, qd, qdd, mean, change, certain, enough, raw,
-    external, error.
-    """
-    return (
-        rows[R], rows[QD], rows[QDD], rows[MEAN], rows[CHANGE], rows[CERTAIN], rows[ENOUGH],
-        rows[RAW], rows[EXTERNAL], rows[ERROR],
-    )  # fmt: skip
-
-
-@inline
-def _step(
+@kernel(f"int64({MEMORY}, int64, float64, float64[::1], float64[::1], float64[::1])")
+def step(
     observer, gap, gap_common, scale, scale_time, stuck, ring, noise, noise_own, whitening,
-    detector, common, own, rows, views,
+    detector, common, own, rows,
     told, t, q, qd, tau,
 ):  # fmt: skip
     """Take one sample; return the level found, or why it is UNKNOWN."""
     n = U(rows.shape[1])
-    r, qd_before, qdd, mean, change, certain, enough, raw, external, error = views
+    r, qd_before, qdd, mean = rows[R], rows[QD], rows[QDD], rows[MEAN]
+    change, certain, enough = rows[CHANGE], rows[CERTAIN], rows[ENOUGH]
+    raw, external, error = rows[RAW], rows[EXTERNAL], rows[ERROR]
     usable, reason = told & USABLE != 0, SETTLING
     dt = t - own[LAST]
     frozen = int(own[STUCK_JOINT])
@@ -229,8 +220,8 @@ def _step(
     return found if found == SETTLING else max(found, CLEAR + touched)
 
 
-@inline
-def _mark_joints(detector, noise, noise_own, above):
+@kernel("int64(float64[:, ::1], float64[:, ::1], float64[::1], boolean[::1])")
+def mark_joints(detector, noise, noise_own, above):
     """Mark the joints above a threshold, or which deviate most by their noise."""
     largest, by_noise = 0.0, noise_own[NOISE_LEVEL] != 0.0
     for j in range(U(above.size)):
@@ -239,27 +230,7 @@ def _mark_joints(detector, noise, noise_own, above):
         above[j] = detector[ON, j] != 0.0 or detector[DETECTOR_ROWS + ON, j] != 0.0
         if by_noise and noise[DEVIATION, j] >= min(INVOLVED, largest):
             above[j] = True
-
-
-@kernel("int64(float64[:, ::1], float64[:, ::1], float64[::1], boolean[::1])")
-def mark_joints(detector, noise, noise_own, above):
-    """Mark the joints above a threshold, or which deviate most by their noise."""
-    _mark_joints(detector, noise, noise_own, above)
     return 0
-
-
-@kernel(f"int64({MEMORY}, int64, float64, float64[::1], float64[::1], float64[::1])")
-def step(
-    observer, gap, gap_common, scale, scale_time, stuck, ring, noise, noise_own, whitening,
-    detector, common, own, rows,
-    told, t, q, qd, tau,
-):  # fmt: skip
-    """Take one sample; return the level found, or why it is UNKNOWN."""
-    return _step(
-        observer, gap, gap_common, scale, scale_time, stuck, ring, noise, noise_own, whitening,
-        detector, common, own, rows,
-        _views(rows), told, t, q, qd, tau,
-    )  # fmt: skip
 
 
 @kernel(
@@ -274,7 +245,7 @@ def steps(
     status, late, max_invalid, t, q, qd, tau, r, certain, found, value, above, external,
 ):  # fmt: skip
     """The same over many samples; value: what the reason for UNKNOWN is about."""
-    n, invalid, views = U(rows.shape[1]), 0, _views(rows)
+    n, invalid = U(rows.shape[1]), 0
     for k in range(U(t.size)):
         invalid = invalid + 1 if status[k] == 2 else 0
         if 0 < invalid <= max_invalid:  # the previous verdict stands
@@ -291,10 +262,10 @@ def steps(
             told |= RESTARTS
         if status[k] <= 1 and not math.isnan(tau[k, 0]):
             told |= USABLE
-        found[k] = _step(
+        found[k] = step(
             observer, gap, gap_common, scale, scale_time, stuck, ring, noise, noise_own, whitening,
             detector, common, own, rows,
-            views, told, t[k], q[k], qd[k], tau[k],
+            told, t[k], q[k], qd[k], tau[k],
         )  # fmt: skip
         if found[k] == SCALED:
             value[k] = own[EFFORT_FACTOR]
@@ -307,7 +278,7 @@ def steps(
         for j in range(n):
             r[k, j] = rows[R, j]
         if CONTACT <= found[k] <= COLLISION:
-            _mark_joints(detector, noise, noise_own, above[k])
+            mark_joints(detector, noise, noise_own, above[k])
     return 0
 
 

@@ -14,6 +14,8 @@ changes of momentum count: starting in motion leaves no error.
 """
 
 import math
+from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -145,7 +147,12 @@ class MomentumObserver:
         self._vectors = self._own[int(SWITCHES) :].reshape(11, n)
         self._vectors[int(GAIN)] = self.gain
         self._vectors[int(LOSSES) :] = pack_friction(model)[2:].reshape(4, n)
-        self._update = bind(self._block, n, observe, 3, [(n,)])
+
+    @cached_property
+    def _update(self) -> Callable[..., Any]:
+        """The bound kernel; the monitor, which compiles a whole step, has no use for it."""
+        n = self.model.n
+        return bind(self._block, n, observe, 3, [(n,)])
 
     @property
     def memory(self) -> Array:

@@ -1,39 +1,91 @@
-"""Compiler options of the kernels: one set of options, explicit signatures, one cache."""
+"""Compiler options of the kernels: one set of options, explicit signatures, one cache.
+
+A kernel is compiled when it is first needed, or ahead of that by `compile_ahead`: a program that
+uses ten of them does not wait for a hundred.
+"""
 
 import hashlib
+import sys
+from functools import cached_property
 from pathlib import Path
+from threading import RLock
+from typing import Any
 
+import llvmlite.binding as llvm
+import numba
 from numba import njit
+from numba.extending import typeof_impl
 
 from ..model import packed_model as at
 from ..model.packed_model import U
+from .kernel_cache import is_cached, locked
 
 # 'contract' lets the compiler fuse a*b + c and changes nothing else: NaN and infinity keep their
 # meaning, so that bad data stays visible.
 OPTIONS = {"fastmath": {"contract"}, "error_model": "numpy"}
-COMPILE = {"cache": True, **OPTIONS}
+COMPILE = {"cache": True, "no_cfunc_wrapper": True, **OPTIONS}
 
-inline = njit(forceinline=True, **OPTIONS)
+# Only kernels call these: without an entry for Python they are compiled sooner
+inline = njit(forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, **OPTIONS)
 
 
 # The compiler's cache on disk only compares a kernel's own file. With a digest of all sources that
-# kernels include in its name, a kernel is also compiled anew when one of these changes.
+# kernels include in its name, a kernel is also compiled anew when one of these changes. With the
+# compiler and the processor, too, the name of a file tells whether it can be used.
 _sources = [Path(at.__file__), *sorted(Path(__file__).parent.glob("*.py"))]
-EDITION = hashlib.sha1(b"".join(path.read_bytes() for path in _sources)).hexdigest()[:12]
+_machine = f"{sys.version} {numba.__version__} {llvm.get_host_cpu_name()}"
+EDITION = hashlib.sha1(
+    b"".join([_machine.encode(), *(path.read_bytes() for path in _sources)])
+).hexdigest()[:12]
+
+KERNELS: "list[Kernel]" = []  # of all modules that are imported
+_thread_lock = RLock()
+
+
+class Kernel:
+    """A function that is compiled for one signature; other types raise.
+
+    `compiled` is what the compiler makes of it, from its cache if it is there. Of several
+    processes that need it at once, one compiles it.
+    """
+
+    def __init__(self, function: Any, signature: str) -> None:
+        self.py_func, self.signatures = function, [signature]  # as the compiler names them
+        self.__name__, self.__doc__ = function.__name__, function.__doc__
+        function.__qualname__ = f"{function.__name__}_{EDITION}"
+        KERNELS.append(self)
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.compiled(*arguments)
+
+    @cached_property
+    def compiled(self) -> Any:
+        """The compiled function."""
+        with _thread_lock, locked(self.py_func):
+            return self.__dict__.get("compiled") or self._compile()
+
+    def _compile(self) -> Any:
+        return njit(self.signatures[0], **COMPILE)(self.py_func)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the function is compiled already, here or in the cache."""
+        return "compiled" in self.__dict__ or is_cached(self.py_func)
+
+
+@typeof_impl.register(Kernel)
+def _type_of_kernel(kernel: Kernel, context: Any) -> Any:
+    """Tell the compiler how one kernel calls another."""
+    return typeof_impl(kernel.compiled, context)
 
 
 def kernel(signature):
-    """Return a decorator that compiles for exactly this signature; other types raise.
+    """Return a decorator that makes a kernel of a function.
 
     `vector` and `matrix` stand for contiguous arrays of float64 with one and two dimensions.
     """
     signature = signature.replace("vector", "float64[::1]").replace("matrix", "float64[:, ::1]")
-
-    def compile_for(function):
-        function.__qualname__ = f"{function.__name__}_{EDITION}"
-        return njit(signature, **COMPILE)(function)
-
-    return compile_for
+    return lambda function: Kernel(function, signature)
 
 
 U1, U2, U3, U6 = U(1), U(2), U(3), U(6)

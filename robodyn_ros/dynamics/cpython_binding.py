@@ -26,7 +26,7 @@ from numba import types as nb
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from .compile import COMPILE, EDITION, inline
+from .compile import COMPILE, Kernel, inline
 
 # The context of a bound function, in words of 8 bytes. First the frame that its kernel reads:
 PACKED, N, IN, OUT, SIZE = 0, 1, 2, 6, 9
@@ -235,21 +235,38 @@ TEMPLATES = {
 }
 
 
-@cache
-def _compiled(target: Any, inputs: int, outputs: int) -> Any:
-    """Return the kernel with its frame as a C function, cached as of the kernel's own file."""
-    template = TEMPLATES[inputs, outputs]
-    function = target.py_func
-    name = f"{function.__name__}_framed"
-    code = template.__code__.replace(
-        co_name=name,
-        co_filename=function.__code__.co_filename,
-        co_firstlineno=function.__code__.co_firstlineno,
-    )
-    names = {"kernel": target, "words_at": words_at, "_packed": _packed, "_in": _in, "_out": _out}
-    twin = types.FunctionType(code, names, name)
-    twin.__qualname__, twin.__module__ = f"{name}_{EDITION}", function.__module__
-    return cfunc("int64(int64)", **COMPILE)(twin)
+class Frame(Kernel):
+    """A kernel with its frame, as a C function, cached as of the kernel's own file."""
+
+    def __init__(self, target: Any, inputs: int, outputs: int) -> None:
+        function = target.py_func
+        name = f"{function.__name__}_framed"
+        code = TEMPLATES[inputs, outputs].__code__.replace(
+            co_name=name,
+            co_filename=function.__code__.co_filename,
+            co_firstlineno=function.__code__.co_firstlineno,
+        )
+        names = {
+            "kernel": target, "words_at": words_at, "_packed": _packed, "_in": _in, "_out": _out
+        }  # fmt: skip
+        twin = types.FunctionType(code, names, name)
+        twin.__module__ = function.__module__
+        super().__init__(twin, "int64(int64)")
+
+    def _compile(self) -> Any:
+        return cfunc(self.signatures[0], **COMPILE)(self.py_func)
+
+
+framed = cache(Frame)
+
+
+class _Call(Kernel):
+    """The built-in function itself, as a C function."""
+
+    _compile = Frame._compile
+
+
+builtin = _Call(_call, "int64(int64, int64, int64)")
 
 
 class _MethodDef(ctypes.Structure):
@@ -265,11 +282,9 @@ METH_FASTCALL = 0x0080
 
 
 @cache
-def _method() -> tuple[_MethodDef, Any]:
-    """Return Python's description of the function, and the compiled function to keep it alive."""
-    _call.__qualname__ = f"_call_{EDITION}"
-    compiled = cfunc("int64(int64, int64, int64)", **COMPILE)(_call)
-    return _MethodDef(b"kernel", compiled.address, METH_FASTCALL, None), compiled
+def _method() -> _MethodDef:
+    """Return Python's description of the function."""
+    return _MethodDef(b"kernel", builtin.compiled.address, METH_FASTCALL, None)
 
 
 @cache
@@ -321,7 +336,7 @@ def bind(
     context.keeps = packed
     context[PACKED], context[N] = packed.ctypes.data, n
     context[INPUTS], context[OUTPUTS] = inputs, len(outputs)
-    context[KERNEL] = _compiled(target, inputs, len(outputs)).address
+    context[KERNEL] = framed(target, inputs, len(outputs)).compiled.address
     context[ARRAY_TYPE], context[FLOAT64] = id(np.ndarray), id(np.dtype(np.float64))
     context[NEW_ARRAY], context[NONE] = _numpy_new_array(), id(None)
     for i, shape in enumerate(outputs):
@@ -331,7 +346,7 @@ def bind(
     make = ctypes.pythonapi.PyCFunction_NewEx
     make.restype = ctypes.py_object
     make.argtypes = [ctypes.POINTER(_MethodDef), ctypes.py_object, ctypes.py_object]
-    return make(ctypes.byref(_method()[0]), context, None)
+    return make(ctypes.byref(_method()), context, None)
 
 
 def _in_python(

@@ -1,4 +1,4 @@
-"""Compilation of every kernel, or its load from the cache, before a control loop begins."""
+"""Compilation of the dynamics' kernels, or their load from the cache, before a loop begins."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,18 +6,50 @@ from typing import Any
 import numpy as np
 
 from ..model.robot import RobotModel
-from .coriolis import equations_of_motion
-from .energy import potential_energy
-from .force_rate import force_rate
-from .forward_dynamics import forward_dynamics
-from .friction import friction_torque
-from .kinematics import forward_kinematics, jacobian, jacobian_rate_product
-from .mass_matrix import mass_matrix
-from .momentum import momentum_terms
-from .momentum_regressor import momentum_regressor
-from .ne_star import ne_star
-from .newton_euler import gravity_torque, inverse_dynamics
-from .regressor import regressor, slotine_li_regressor
+from .compile import KERNELS
+from .compile_ahead import compile_kernels
+from .coriolis import _equations_of_motion, equations_of_motion
+from .cpython_binding import framed
+from .energy import _potential_energy, potential_energy
+from .force_rate import _force_rate, force_rate
+from .forward_dynamics import _articulated_bodies, _through_mass_matrix, forward_dynamics
+from .friction import _friction, friction_torque
+from .kinematics import (
+    _acceleration_bias,
+    _jacobian,
+    _pose,
+    forward_kinematics,
+    jacobian,
+    jacobian_rate_product,
+)
+from .mass_matrix import _mass_matrix, mass_matrix
+from .momentum import _momentum_terms, momentum_terms
+from .momentum_regressor import _momentum, momentum_regressor
+from .ne_star import _ne_star_0001, ne_star
+from .newton_euler import _gravity, _newton_euler, gravity_torque, inverse_dynamics
+from .regressor import _regressor, _slotine_li, regressor, slotine_li_regressor
+
+# Kernels that the public functions bind, with their numbers of inputs and outputs
+for bound in (
+    (_newton_euler, 3, 1),
+    (_gravity, 1, 1),
+    (_ne_star_0001, 4, 1),
+    (_equations_of_motion, 2, 3),
+    (_momentum_terms, 2, 3),
+    (_mass_matrix, 1, 1),
+    (_articulated_bodies, 3, 1),
+    (_through_mass_matrix, 3, 1),
+    (_force_rate, 4, 2),
+    (_regressor, 3, 1),
+    (_slotine_li, 4, 1),
+    (_momentum, 2, 3),
+    (_friction, 1, 1),
+    (_potential_energy, 1, 1),
+    (_pose, 1, 1),
+    (_jacobian, 1, 1),
+    (_acceleration_bias, 2, 1),
+):
+    framed(*bound)
 
 # Functions that share a batch among threads, with the number of their states
 THREADED: list[tuple[Callable[..., Any], int]] = [
@@ -36,11 +68,14 @@ THREADED: list[tuple[Callable[..., Any], int]] = [
 
 
 def warmup(model: RobotModel, *, threads: int = 1) -> None:
-    """Compile all kernels, so that the first call of every function is as fast as the next.
+    """Compile the dynamics' kernels, so that a function's first call is as fast as the next.
 
-    The first time on a machine this takes some seconds, afterwards less than one. Kernels that
-    share a batch among threads are compiled only if `threads` is above 1.
+    The first time on a machine this takes some seconds, afterwards less than one; the command
+    `robodyn warmup` does it ahead, for all parts of the package. Kernels that share a batch among
+    threads are compiled only if `threads` is above 1.
     """
+    package = __name__.rpartition(".")[0]
+    compile_kernels([k for k in KERNELS if k.py_func.__module__.startswith(package)])
     q = np.zeros(model.n)
     batch = np.zeros((64 * threads, model.n))
     for function, states in THREADED:

@@ -9,6 +9,7 @@ from .controller_node import ControllerNode
 from .demo_node import DemoNode
 from .dynamics_node import DynamicsNode
 from .local_topics import LocalQueue
+from .node_kernels import ALL
 from .runtime import run
 from .simulator_node import SimulatorNode
 
@@ -34,7 +35,8 @@ def connect(nodes: Sequence[ArmNode], queue: LocalQueue | None = None) -> None:
 
 def main(args: list[str] | None = None) -> int:
     """Run all of them until a signal arrives; return the exit code."""
-    return run(SimulatorNode, DynamicsNode, ControllerNode, DemoNode, args=args, made=connect)
+    nodes = (SimulatorNode, DynamicsNode, ControllerNode, DemoNode)
+    return run(*nodes, args=args, made=connect, kernels=ALL)
 
 
 if __name__ == "__main__":

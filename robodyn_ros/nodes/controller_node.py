@@ -25,6 +25,7 @@ from ..trajectory.trajectory_msg import from_points
 from .codec import controller_state, read_collision_state, read_effort, seconds
 from .command_conflict import CommandConflict
 from .log_lines import mode_line
+from .node_kernels import CONTROLLER
 from .node_settings import ControllerSettings
 from .runtime import LATCHED, STATE_IN, STATE_OUT, EffortMessage, JointStateMessage, run
 from .state_node import StateNode
@@ -255,7 +256,7 @@ def _patient(settings: ControllerSettings) -> SensingSettings:
 
 def main(args: list[str] | None = None) -> int:
     """Run the node until a signal arrives; return the exit code."""
-    return run(ControllerNode, args=args)
+    return run(ControllerNode, args=args, kernels=CONTROLLER)
 
 
 if __name__ == "__main__":

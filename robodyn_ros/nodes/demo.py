@@ -23,14 +23,14 @@ import numpy as np
 from rich.console import Console
 from rich.live import Live
 
+from ..dynamics.compile_progress import compile_with_progress
 from ..dynamics.posture import start_posture
-from ..dynamics.warmup import warmup
 from ..errors import ArgumentError, RobodynError
 from ..interrupts import held
 from ..model.robot import RobotModel
-from ..model.robots import load_robot
 from ..resources import share_path
 from ..settings import yaml_section
+from . import node_kernels
 from .demo_observer import DemoObserver
 from .demo_view import events_table, live_table, plot, verdict
 from .discovery import DEMO_NODES, use_loopback
@@ -192,10 +192,7 @@ def run_demo(
         log=None if headless else picture.with_suffix(".log"),  # the live table needs the terminal
         overrides=overrides(robot, urdf, plant, guess=params is None),
     )
-    console.print("compiling, up to a minute the first time")
-    warmup(load_robot(urdf or robot or "lwr_iii"))
-    from . import composed as _  # noqa: F401  compiles the nodes' kernels into the cache
-
+    compile_with_progress(node_kernels.ALL, console)
     if headless:
         observer = watch(demo, lambda observer: None)
         print_result(observer, picture, console)

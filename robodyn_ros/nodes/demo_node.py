@@ -16,6 +16,7 @@ from ..trajectory.trajectory_msg import to_points
 from .arm_node import ArmNode
 from .codec import read_controller_state, trajectory_message
 from .demo_trajectory import DemoTrajectory, split_postures
+from .node_kernels import DEMO
 from .node_settings import DemoSettings
 from .runtime import LATCHED, STATE_IN, STATE_OUT, run
 
@@ -102,7 +103,7 @@ class DemoNode(ArmNode):
 
 def main(args: list[str] | None = None) -> int:
     """Run the node until a signal arrives; return the exit code."""
-    return run(DemoNode, args=args)
+    return run(DemoNode, args=args, kernels=DEMO)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ from ..sensing.effort import CommandedEffort
 from ..sensing.sample import Sample
 from .codec import collision_state, fill_wrench, force_arrow
 from .log_lines import ContactLog
+from .node_kernels import DETECTOR
 from .node_settings import DynamicsSettings
 from .runtime import LATCHED, STATE_IN, STATE_OUT, JointStateMessage, run
 from .state_node import StateNode
@@ -149,7 +150,7 @@ class DynamicsNode(StateNode):
 
 def main(args: list[str] | None = None) -> int:
     """Run the node until a signal arrives; return the exit code."""
-    return run(DynamicsNode, args=args)
+    return run(DynamicsNode, args=args, kernels=DETECTOR)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from rclpy.clock import Clock, ClockType
 from rclpy.exceptions import ParameterException
 from rclpy.executors import Executor, SingleThreadedExecutor
 from rclpy.impl.implementation_singleton import rclpy_implementation
+from rclpy.logging import get_logger
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.signals import SignalHandlerOptions
@@ -28,6 +29,8 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from .. import interrupts
+from ..dynamics.compile import Kernel
+from ..dynamics.compile_ahead import compile_kernels, estimate, missing
 from ..errors import RobodynError
 from .codec import set_stamp
 
@@ -55,15 +58,17 @@ def run(
     *makers: Callable[[], Node],
     args: Sequence[str] | None = None,
     made: Callable[[list[Node]], None] = lambda nodes: None,
+    kernels: Sequence[Kernel] = (),
 ) -> int:
     """Create nodes and spin them until a signal arrives or one has stopped; return the exit code.
 
-    made: called with the nodes before they spin. A node may have `begin_stop()`, called after a
-    signal, and `stopped`, which is waited for.
+    made: called with the nodes before they spin. kernels: compiled before that. A node may have
+    `begin_stop()`, called after a signal, and `stopped`, which is waited for.
     """
     os.environ.setdefault("AMENT_PREFIX_PATH", sys.prefix)
     if "HOME" not in os.environ:
         os.environ.setdefault("ROS_LOG_DIR", os.path.join(os.getcwd(), "log"))
+    compile_for_nodes(kernels)
     # rclpy's own handlers race with publishing: the context is gone while callbacks still run
     try:
         rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
@@ -95,6 +100,32 @@ def run(
         finally:
             gc.unfreeze()
             shut_down(executor, nodes)
+
+
+def compile_for_nodes(kernels: Sequence[Kernel]) -> None:
+    """Load the kernels; compile those that are missing, with a log line before and after.
+
+    A signal ends the process here: there is nothing to stop yet.
+    """
+
+    def end(number: int, frame: Any) -> None:
+        os.write(2, b"interrupted while compiling kernels\n")
+        os._exit(0)  # an exception could arrive where the compiler ignores or reports it
+
+    todo, begun, logger = missing(kernels), time.monotonic(), get_logger("robodyn_ros")
+    previous = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        if todo:
+            logger.info(
+                f"compiling {len(todo)} kernels, about {estimate(todo):.0f} s the first time; "
+                "`robodyn warmup` does this ahead"
+            )
+        compile_kernels(kernels, helpers=True)
+        if todo:
+            logger.info(f"compiled {len(todo)} kernels in {time.monotonic() - begun:.1f} s")
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
 
 
 def _stopped(node: Node) -> bool:

@@ -22,6 +22,7 @@ from ..simulation.plant import PlantState
 from .arm_node import ArmNode
 from .codec import read_wrench, set_stamp
 from .loop_statistics import LoopStatistics
+from .node_kernels import SIMULATOR
 from .node_settings import SimulatorSettings
 from .parameters import declare_table
 from .runtime import STATE_IN, STATE_OUT, JointStateMessage, run
@@ -216,7 +217,7 @@ class SimulatorNode(ArmNode):
 
 def main(args: list[str] | None = None) -> int:
     """Run the node until a signal arrives; return the exit code."""
-    return run(SimulatorNode, args=args)
+    return run(SimulatorNode, args=args, kernels=SIMULATOR)
 
 
 if __name__ == "__main__":

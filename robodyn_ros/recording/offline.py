@@ -164,9 +164,7 @@ class Detection:
             faults={where[k]: text for k, text in s.faults.items() if k in where},
         )
         r = self.rows
-        rows = r._replace(
-            **{name: x[kept] for name, x in r._asdict().items() if x.size}
-        )
+        rows = r._replace(**{name: x[kept] for name, x in r._asdict().items() if x.size})
         return replace(self, samples=samples, rows=rows)
 
     def since(self, start: float) -> Detection:

@@ -14,7 +14,6 @@ from ..model.robot import RobotModel
 from .obstacles import Obstacle, Probe
 from .plant import Array
 from .rigid import RigidPlant
-from .rigid_step import elastic_step
 from .sensors import SensorModel
 
 MAX_PHASE = 1.0  # [rad], of the fastest oscillation per substep
@@ -37,7 +36,7 @@ class ElasticJointPlant(RigidPlant):
     springs in balance with gravity.
     """
 
-    _kernel = staticmethod(elastic_step)
+    _elastic = True
 
     def __init__(
         self,

@@ -31,7 +31,7 @@ class RigidPlant(Plant):
     link's origin. seed: random seed of the sensor noise.
     """
 
-    _kernel = staticmethod(rigid_step)
+    _elastic = False  # joints
 
     def __init__(
         self,
@@ -141,7 +141,7 @@ class RigidPlant(Plant):
         tables = (self._drives, self.friction_width, pushes, self._probe_rows, self._obstacle_rows)
         options = (self.model.coupled, self.method, self._substeps(dt), dt)
         numbers = (self._command, self._numbers, self._scratch)  # the command: a contiguous copy
-        if self._kernel(self._block, *tables, *options, *numbers):
+        if rigid_step(self._block, *tables, *options, *numbers, self._elastic):
             raise RobodynError(
                 f"the simulation of '{self.model.name}' diverged at {self.state.t:.3f} s: "
                 "take a smaller dt, more substeps or softer contacts"

@@ -120,12 +120,18 @@ def _driven(drives, d, width, x, v, tau):
     return left
 
 
-@inline
-def _advance(
+@kernel(
+    "int64(vector, vector, float64, vector, vector, vector, boolean, int64, int64, float64,"
+    " vector, vector, vector, boolean)"
+)
+def rigid_step(
     block, drives, width, loads, probes, obstacles, coupled, method, substeps, dt, command, state,
     scratch, elastic,
 ):  # fmt: skip
-    """Integrate state = (x, xd, ...) over dt; `elastic` is a compile-time constant."""
+    """Integrate (x, xd, mean tau_ext, motor tau) over dt; return 1 if the motion is not finite.
+
+    x is q, or (q, theta) in an arm with elastic joints.
+    """
     n = index(block[at.COORDINATES])
     N = n + n if elastic else n
     x, xd = state[:N], state[N : U2 * N]
@@ -180,33 +186,3 @@ def _advance(
             xd[k] += h * sum_a[k]
             x[k] += h * (xd[k] if method == SEMI_IMPLICIT else sum_v[k])
     return 0
-
-
-SIGNATURE = (
-    "int64(vector, vector, float64, vector, vector, vector, boolean, int64, int64, float64,"
-    " vector, vector, vector)"
-)
-
-
-@kernel(SIGNATURE)
-def rigid_step(
-    block, drives, width, loads, probes, obstacles, coupled, method, substeps, dt, command, state,
-    scratch,
-):  # fmt: skip
-    """Integrate (q, qd, mean tau_ext, motor tau) over dt; return 1 if the motion is not finite."""
-    return _advance(
-        block, drives, width, loads, probes, obstacles, coupled, method, substeps, dt, command,
-        state, scratch, False,
-    )  # fmt: skip
-
-
-@kernel(SIGNATURE)
-def elastic_step(
-    block, drives, width, loads, probes, obstacles, coupled, method, substeps, dt, command, state,
-    scratch,
-):  # fmt: skip
-    """Integrate an arm with elastic joints: state = (q, theta, qd, thetad, tau_ext, tau)."""
-    return _advance(
-        block, drives, width, loads, probes, obstacles, coupled, method, substeps, dt, command,
-        state, scratch, True,
-    )  # fmt: skip

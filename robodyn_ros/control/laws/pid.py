@@ -40,7 +40,8 @@ def _pid(own, q, qd, q_d, qd_d, excess, dt, tau):
         bad += 0.0 * tau[k]
     if bad != 0.0:
         return 1
-    own[INTEGRAL] = own[NEW_INTEGRAL]
+    for k in range(n):  # an assignment of whole rows takes seconds to compile
+        own[INTEGRAL, k] = own[NEW_INTEGRAL, k]
     return 0
 
 

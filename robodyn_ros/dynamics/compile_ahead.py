@@ -1,0 +1,130 @@
+"""Compilation of kernels before they are needed, on all cores, shared among processes.
+
+Each process takes a kernel that no other compiles at the moment, and in the end loads those of
+the others.
+"""
+
+import gc
+import os
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from .compile import Kernel
+from .kernel_cache import locked
+
+SECONDS_PER_KERNEL = 0.25  # [s] on one core, for an estimate
+MOST_HELPERS = 3  # processes beside this one
+KERNELS_PER_HELPER = 4  # a helper needs a while until it is of use
+
+
+def missing(kernels: Sequence[Kernel]) -> list[Kernel]:
+    """Return those of the kernels that are not compiled yet, each behind those that it calls."""
+    found = with_callees([kernel for kernel in kernels if not kernel.is_ready])
+    return [kernel for kernel in found if not kernel.is_ready]
+
+
+def estimate(todo: Sequence[Kernel]) -> float:
+    """Return about how long the compilation of these kernels takes with helpers [s]."""
+    return len(todo) * SECONDS_PER_KERNEL / (1 + _helper_count(todo))
+
+
+def compile_kernels(
+    kernels: Sequence[Kernel],
+    on_done: Callable[[Kernel], None] = lambda kernel: None,
+    *,
+    helpers: bool = False,
+) -> None:
+    """Have all kernels compiled and loaded; on_done: called for each that was missing.
+
+    helpers: also on other cores, by forks of this process; not for one that runs threads.
+    """
+    todo = missing(kernels)
+    with _without_garbage_collection(), _helpers(todo if helpers else ()):
+        _compile_in_turn(todo, on_done)
+    for kernel in kernels:
+        _ = kernel.compiled
+
+
+def _compile_in_turn(
+    todo: Sequence[Kernel], on_done: Callable[[Kernel], None] = lambda kernel: None
+) -> None:
+    """Compile what no other process compiles at the moment, and load what others have compiled."""
+    left = list(todo)
+    while left:
+        kernel = next(filter(_compile_if_free, left), left[0])
+        _ = kernel.compiled  # waits for another process if all are locked
+        left.remove(kernel)
+        on_done(kernel)
+
+
+def _compile_if_free(kernel: Kernel) -> bool:
+    """Compile or load a kernel unless it, or one that it calls, is left to other processes."""
+    with locked(kernel.py_func, wait=False) as free:
+        if free and (kernel.is_ready or all(k.is_ready for k in with_callees([kernel])[:-1])):
+            _ = kernel.compiled
+            return True
+    return False
+
+
+def with_callees(kernels: Sequence[Kernel]) -> list[Kernel]:
+    """Return the kernels and all that they call, each behind those that it calls."""
+    found: dict[Any, None] = {}
+
+    def visit(target: Any) -> None:
+        if target in found:
+            return
+        function = target.py_func
+        for name in function.__code__.co_names:
+            called = function.__globals__.get(name)
+            if hasattr(called, "py_func"):
+                visit(called)
+        found[target] = None
+
+    for kernel in kernels:
+        visit(kernel)
+    return [target for target in found if isinstance(target, Kernel)]
+
+
+@contextmanager
+def _helpers(todo: Sequence[Kernel]) -> Iterator[None]:
+    """Fork processes that compile the same kernels in this context, unless another has some."""
+    with locked(_fork_helper, wait=False) as first:
+        helpers = [_fork_helper(todo) for _ in range(_helper_count(todo) if first else 0)]
+        try:
+            yield
+        finally:
+            for helper in helpers:
+                os.kill(helper, signal.SIGKILL)
+                os.waitpid(helper, 0)
+
+
+def _helper_count(todo: Sequence[Kernel]) -> int:
+    cores = len(os.sched_getaffinity(0))
+    return min(MOST_HELPERS, cores - 1, len(todo) // KERNELS_PER_HELPER)
+
+
+def _fork_helper(todo: Sequence[Kernel]) -> int:
+    """Return the id of a new process that compiles these kernels, while this one lives."""
+    parent, process = os.getpid(), os.fork()
+    if process == 0:
+        try:
+            for number in (signal.SIGINT, signal.SIGTERM):
+                signal.signal(number, signal.SIG_DFL)
+            _compile_in_turn(todo, lambda kernel: None if os.getppid() == parent else os._exit(0))
+        finally:
+            os._exit(0)
+    return process
+
+
+@contextmanager
+def _without_garbage_collection() -> Iterator[None]:
+    """Switch the garbage collection off: the compiler makes many objects, and most stay."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()

@@ -1,0 +1,52 @@
+"""The compiled kernels that each node calls. A node compiles them before it says that it is ready.
+
+A kernel that is left out here is loaded, or compiled, in the middle of a control loop;
+`test/nodes/test_node_kernels.py` finds it. Large ones come first: several processes share them.
+"""
+
+from __future__ import annotations
+
+from ..control.arm_controller import _squared_norm
+from ..control.laws.computed_torque import _computed_torque
+from ..control.laws.momentum_damping import _damp_momentum
+from ..control.laws.passivity import _passivity
+from ..control.laws.pd_gravity import _pd_gravity
+from ..control.laws.pid import _pid
+from ..control.limits import _limit
+from ..control.reactions.admittance import _retract
+from ..control.reactions.reaction import _excursion, largest_speed
+from ..control.tracking_guard import _deviation
+from ..detection.detector import forget_times
+from ..detection.monitor_step import mark_joints, restart, step
+from ..detection.noise import restart_noise
+from ..detection.observer import restart_observer, set_step
+from ..dynamics.cpython_binding import builtin, framed
+from ..dynamics.friction import _friction
+from ..dynamics.kinematics import _jacobian, _pose
+from ..dynamics.mass_matrix import _mass_matrix
+from ..dynamics.newton_euler import _gravity
+from ..sensing.effort import applied_torque
+from ..sensing.stamps import heard, is_silent, sample_time
+from ..sensing.stuck import find_stuck, forget_readings
+from ..sensing.validator import validate
+from ..simulation.rigid_step import rigid_step
+from ..trajectory.piecewise import _instant, _instants, _peaks
+
+_MASS_MATRIX = (builtin, _mass_matrix, framed(_mass_matrix, 1, 1))
+_GRAVITY = (builtin, _gravity, framed(_gravity, 1, 1))
+_LINKS = (builtin, _jacobian, framed(_jacobian, 1, 1), _pose, framed(_pose, 1, 1))
+_SAMPLES = (validate, sample_time, heard, is_silent, find_stuck, forget_readings)
+_PATHS = (_peaks, _instants, _instant)
+_BRAKE = (_passivity, _damp_momentum, _excursion, largest_speed, _limit)
+
+SIMULATOR = (rigid_step, *_MASS_MATRIX, *_BRAKE)
+DETECTOR = (
+    step, restart, set_step, restart_observer, forget_times, restart_noise, mark_joints, *_SAMPLES,
+    applied_torque, *_LINKS,
+)  # fmt: skip
+CONTROLLER = (
+    *_MASS_MATRIX, *_BRAKE, _computed_torque, _pd_gravity, _pid, _friction, _retract, *_SAMPLES,
+    *_GRAVITY, *_PATHS, _squared_norm, _deviation,
+)  # fmt: skip
+DEMO = _PATHS
+ALL = tuple(dict.fromkeys((*SIMULATOR, *DETECTOR, *CONTROLLER, *DEMO)))

@@ -1,0 +1,117 @@
+"""What a node compiles: all that it calls, before it is ready, and with a word about it."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from ros_harness import own_domain
+from test_free_running import SCENE
+
+from robodyn_ros.resources import share_path
+
+COMPILING = "kernels, about"
+COMPILED = "] [robodyn_ros]: compiled"
+
+# In a process of its own, where no other test has loaded a kernel
+LATE = """
+import sys
+sys.path[:0] = sys.argv[2:]
+from ros_harness import bench
+from test_free_running import connect_demo
+from robodyn_ros.dynamics.compile import KERNELS
+from robodyn_ros.dynamics.compile_ahead import compile_kernels
+from robodyn_ros.nodes import composed as nodes
+from robodyn_ros.nodes.node_kernels import ALL
+
+def loaded():
+    return {kernel for kernel in KERNELS if "compiled" in kernel.__dict__}
+
+compile_kernels(ALL)
+makers = nodes.SimulatorNode, nodes.DynamicsNode, nodes.ControllerNode, nodes.DemoNode
+laws = ["passivity", "computed_torque", "pd_gravity", "pid"]
+reactions = ["reflex", "admittance", "float", "stop"]
+with bench(*makers, args=["--params-file", sys.argv[1]]) as there:
+    controller = there.nodes[2]
+    connect_demo(there.nodes)
+    nodes.connect(there.nodes)
+    first, reacted = loaded(), set()
+    for law, reaction in zip(laws, reactions):
+        assert there.set(controller, arm__controller=law, arm__friction=True).successful
+        assert there.set(controller, arm__reaction=reaction).successful
+        until = controller.now() + 1.5
+
+        def over():
+            reacted.add(controller.arm.mode.name)
+            return controller.now() > until
+
+        there.until(over, 60.0)
+print(sorted(kernel.__name__ for kernel in loaded() - first), "REACTING" in reacted)
+"""
+
+
+@pytest.fixture
+def env(tmp_path):
+    """The environment of a process for which nothing is compiled."""
+    return {
+        **os.environ,
+        "NUMBA_CACHE_DIR": str(tmp_path / "cache"),
+        "ROS_DOMAIN_ID": str(own_domain()),
+        "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
+    }
+
+
+def start(node, env):
+    parameters = str(share_path("config", "demo.yaml"))
+    command = ["-m", f"robodyn_ros.nodes.{node}", "--ros-args", "--params-file", parameters]
+    return subprocess.Popen([sys.executable, *command], env=env, stderr=subprocess.PIPE, text=True)
+
+
+def lines_until(process, text):
+    """Return what a process logs, up to a line with this text."""
+    lines = []
+    for line in process.stderr:
+        lines.append(line)
+        if text in line:
+            return lines
+    raise AssertionError("".join(lines))
+
+
+def test_a_first_start_says_that_it_compiles_and_a_second_does_not(env):
+    for count in (1, 0):
+        process = start("demo_node", env)
+        try:
+            lines = lines_until(process, "ready for lwr_iii")
+        finally:
+            process.send_signal(signal.SIGINT)
+            rest = process.communicate(timeout=60)[1]
+        assert sum(COMPILING in line for line in lines) == count
+        assert sum(COMPILED in line for line in lines) == count
+        assert (process.returncode, rest) == (0, "")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_during_compilation_ends_a_node_with_one_line(env, number):
+    process = start("dynamics_node", env)
+    lines = lines_until(process, COMPILING)
+    process.send_signal(number)
+    rest = process.communicate(timeout=60)[1]
+    assert len(lines) == 1
+    assert (process.returncode, rest) == (0, "interrupted while compiling kernels\n")
+
+
+def test_no_kernel_is_left_for_the_control_loop(tmp_path, env):
+    push = "{{at: {}, link: link_6, force: [30.0, 20.0, 0.0], duration: 0.1}}"
+    pushes = {f"tap_{k}": push.format(0.6 + 1.5 * k) for k in range(4)}
+    scene, _, rest = SCENE.partition("      names: [tap]\n")
+    names = f"      names: [{', '.join(pushes)}]\n"
+    taps = "".join(f"      {name}: {value}\n" for name, value in pushes.items())
+    path = tmp_path / "scene.yaml"
+    path.write_text(scene + names + taps + rest.partition("\n")[2])
+    del env["NUMBA_CACHE_DIR"]
+    here = Path(__file__).parent
+    command = [sys.executable, "-c", LATE, str(path), str(here), str(here.parent)]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=300)
+    assert done.stdout == "[] True\n", done.stdout + done.stderr
