@@ -47,7 +47,7 @@ from std_srvs.srv import Trigger
 
 from robodyn_ros.model.robots import load_robot
 from robodyn_ros.nodes.codec import read_collision_state, seconds
-from robodyn_ros.nodes.demo import DEMO_NODES, NODES
+from robodyn_ros.nodes.demo import DEMO_NODES, IDEAL, NODES
 from robodyn_ros.nodes.runtime import LATCHED, STATE_IN, spin
 from robodyn_ros.nodes.terminal import open_terminal
 from robodyn_ros.resources import share_path
@@ -262,7 +262,8 @@ def scene(rate: float, speed: float = 0.3, **controller: Any) -> Iterator[Scene]
     """The demo without its script, under way. speed: of demo_node."""
     own: dict[str, dict[str, Any]] = {node: {"rate": rate, "robot.name": ROBOT} for node in NODES}
     own["demo_node"] = {"robot.name": ROBOT, "speed": speed}
-    own["simulator_node"] |= {"pushes.names": [""], "push_duration": 600.0}
+    # Without noise, or the measured torque would have steps of its own
+    own["simulator_node"] |= {"pushes.names": [""], "push_duration": 600.0, **IDEAL}
     own["controller_node"] |= controller
     with tempfile.TemporaryDirectory() as folder:
         files = [
