@@ -36,7 +36,7 @@ class Interruptible(TyperGroup):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
-            print_warning("interrupted", "")
+            error_console.print("interrupted")
             sys.exit(INTERRUPTED)
 
 
