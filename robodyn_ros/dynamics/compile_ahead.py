@@ -68,6 +68,26 @@ def _compile_if_free(kernel: Kernel) -> bool:
     return False
 
 
+@contextmanager
+def ended_by(codes: dict[int, int], before: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """Let signals, with their exit codes, end the process with one line in this context.
+
+    An exception instead could arrive where the compiler ignores it, or prints it.
+    """
+
+    def end(number: int, _: Any) -> None:
+        before()
+        os.write(2, b"interrupted while compiling kernels\n")
+        os._exit(codes[number])
+
+    previous = {number: signal.signal(number, end) for number in codes}
+    try:
+        yield
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
 def with_callees(kernels: Sequence[Kernel]) -> list[Kernel]:
     """Return the kernels and all that they call, each behind those that it calls."""
     found: dict[Any, None] = {}

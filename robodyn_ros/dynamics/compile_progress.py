@@ -1,5 +1,6 @@
 """Compilation of kernels with a progress bar, for commands."""
 
+import signal
 import time
 from collections.abc import Sequence
 
@@ -7,7 +8,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from .compile import Kernel
-from .compile_ahead import compile_kernels, missing
+from .compile_ahead import compile_kernels, ended_by, missing
 
 
 def compile_with_progress(kernels: Sequence[Kernel], console: Console) -> int:
@@ -24,8 +25,6 @@ def compile_with_progress(kernels: Sequence[Kernel], console: Console) -> int:
         TextColumn("compiling"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
         TextColumn("{task.description}"),
     )  # fmt: skip
-    if not console.is_terminal:
-        console.print(text)
     with Progress(
         *columns, console=console, transient=True, disable=not console.is_terminal
     ) as progress:
@@ -34,6 +33,9 @@ def compile_with_progress(kernels: Sequence[Kernel], console: Console) -> int:
         def on_done(kernel: Kernel) -> None:
             progress.update(bar, advance=1, description=kernel.__name__.strip("_"))
 
-        compile_kernels(kernels, on_done, helpers=True)
+        with ended_by({signal.SIGINT: 130}, progress.stop):
+            if not console.is_terminal:
+                console.print(text)
+            compile_kernels(kernels, on_done, helpers=True)
     console.print(f"compiled {count} kernels in {time.perf_counter() - begun:.1f} s")
     return count

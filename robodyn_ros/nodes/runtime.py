@@ -30,7 +30,7 @@ from std_msgs.msg import Float64MultiArray
 
 from .. import interrupts
 from ..dynamics.compile import Kernel
-from ..dynamics.compile_ahead import compile_kernels, estimate, missing
+from ..dynamics.compile_ahead import compile_kernels, ended_by, estimate, missing
 from ..errors import RobodynError
 from .codec import set_stamp
 
@@ -107,14 +107,8 @@ def compile_for_nodes(kernels: Sequence[Kernel]) -> None:
 
     A signal ends the process here: there is nothing to stop yet.
     """
-
-    def end(number: int, frame: Any) -> None:
-        os.write(2, b"interrupted while compiling kernels\n")
-        os._exit(0)  # an exception could arrive where the compiler ignores or reports it
-
     todo, begun, logger = missing(kernels), time.monotonic(), get_logger("robodyn_ros")
-    previous = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
+    with ended_by({signal.SIGINT: 0, signal.SIGTERM: 0}):
         if todo:
             logger.info(
                 f"compiling {len(todo)} kernels, about {estimate(todo):.0f} s the first time; "
@@ -123,9 +117,6 @@ def compile_for_nodes(kernels: Sequence[Kernel]) -> None:
         compile_kernels(kernels, helpers=True)
         if todo:
             logger.info(f"compiled {len(todo)} kernels in {time.monotonic() - begun:.1f} s")
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
 
 
 def _stopped(node: Node) -> bool:
