@@ -8,8 +8,8 @@ first bend (presliding), so s follows Dahl's law with a smooth end value:
     ds/dt = |qd| / presliding (tanh(qd / width) - s)      in motion,
     ds/dt = -s / RELAXATION_TIME                          at rest.
 
-So noise of the velocity at rest moves s but little, and leaves none of it. Beyond `friction_speed`,
-the highest speed for which the law is known, friction stays what it is there.
+So noise of the velocity at rest moves s but little, and leaves none of it. Beyond the highest
+speed for which the law is known, `friction_speed`, friction stays what it is there.
 """
 
 import math
@@ -109,8 +109,9 @@ def friction_torque(
 ) -> Array:
     """Return the friction torque (n,) or (T, n) [N m or N] of steady sliding at qd.
 
-        F_v qd + sign(qd) (F_c + (F_st - F_c) exp(-|qd| B) + friction_load |load|) + friction_offset
+        F_v qd + sign(qd) (F_c + (F_st - F_c) exp(-|qd| B) + F_l |load|) + F_o
 
+    F_l is the model's `friction_load`, F_o its `friction_offset`.
     `width` [rad/s or m/s], for joints without a `friction_width`, replaces sign(qd) by
     tanh(qd / width), which a simulation can integrate; 0 keeps the step, with no dry friction at
     rest. load: torque that passes the gears, friction not included [N m or N].

@@ -116,7 +116,7 @@ def _solve_gains(
     n = model.n
     base = list(base_parameters(model, rotors=True).independent)
     shape = FrictionShape.first_guess(np.zeros(n))
-    friction = [part.friction(shape, np.zeros(part.Y_g.shape[-1]), GAIN_TERMS) for part in parts]
+    friction = [part.friction(shape, np.zeros(part.Y.shape[-1]), GAIN_TERMS) for part in parts]
     G = []
     for j in range(n):
         rows = []

@@ -12,6 +12,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from ..errors import ArgumentError, RobodynError
+from ..sensing.effort_settings import RENAMED as RENAMED_EFFORT
 from ..settings import About, changed, converted, leaves
 from .node_settings import SETTINGS
 
@@ -22,6 +23,7 @@ RENAMED = {
     "stamps": "sensing.stamps",
     "motion": "active of demo_node",
     "demo_speed": "speed of demo_node",
+    **RENAMED_EFFORT,
 }
 
 

@@ -106,7 +106,7 @@ def _external(block, loads, probes, obstacles, q, qd, ext):
 
 @inline
 def _driven(drives, d, s, dt, x, v, tau):
-    """Return a motor's torque less friction, s being dt old, and the torque of the joint's stop."""
+    """Return a motor's torque less friction and the torque of the joint's stop; s is dt old."""
     left = tau - friction_of_drive(drives, d, U1, sliding(drives, d, U1, s, v, dt), v, tau)
     beyond = max(x - drives[d + HIGHEST], 0.0) + min(x - drives[d + LOWEST], 0.0)
     if beyond != 0.0:
@@ -192,7 +192,7 @@ def rigid_step(
     block, drives, loads, probes, obstacles, coupled, method, substeps, dt, command, state,
     scratch,
 ):  # fmt: skip
-    """Integrate (q, qd, s, mean tau_ext, motor tau) over dt; return 1 if the motion is not finite."""
+    """Integrate (q, qd, s, mean tau_ext, motor tau) over dt; return 1 if it is not finite."""
     return _advance(
         block, drives, loads, probes, obstacles, coupled, method, substeps, dt, command,
         state, scratch, False,
