@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,8 +28,7 @@ FRICTION: dict[str, dict[str, Any]] = {
     "controller_node": {"arm.friction": True},
     "simulator_node": {"plant.friction": True},
 }
-CONTACT, COLLISION = 1.2, 2.0  # thresholds, as multiples of the largest error in the logs
-USUAL_GAIN = 50.0  # [1/s], of the observer
+CONTACT, COLLISION = 1.5, 2.5  # thresholds, as multiples of the largest error in the logs
 
 
 def node_parameters(found: Identified, urdf: str) -> str:
@@ -39,12 +37,13 @@ def node_parameters(found: Identified, urdf: str) -> str:
     if found.design.terms:
         for name, numbers in friction_settings(found.model).items():
             robot[f"robot.friction.{name}"] = tuple(float(f"{x:.6g}") for x in numbers)
-    worst = found.largest_errors + _reversal_errors(found)
+    live = [fit.residual for fit in found.fits if fit.residual is not None]
+    worst = np.max([found.largest_errors, *live], axis=0)
     thresholds: dict[str, Any] = {
         "monitor.contact.base": _rounded(CONTACT * worst),
         "monitor.collision.base": _rounded(COLLISION * worst),
     }
-    above = "[N m or N], above the largest torque error over all logs: "
+    above = "[N m or N], above the largest torque error or residual over all logs: "
     comments = {"monitor.contact.base": above + ", ".join(f"{x:.3g}" for x in worst)}
     text = "# The identified robot; load this file after those of config/.\n"
     for node, switch in FRICTION.items():
@@ -55,13 +54,6 @@ def node_parameters(found: Identified, urdf: str) -> str:
             values |= thresholds
         text += yaml_section(f"/**/{node}", values, comments)
     return text
-
-
-def _reversal_errors(found: Identified) -> Array:
-    """Return the residual (n,) [N m or N] if friction reverses half a sample early or late."""
-    period = max(fit.period for fit in found.fits)
-    dry = np.maximum(found.model.coulomb, found.model.stiction)
-    return np.asarray(-math.expm1(-USUAL_GAIN * period) * dry)
 
 
 def _rounded(values: Array) -> tuple[float, ...]:

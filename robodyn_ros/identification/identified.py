@@ -34,7 +34,7 @@ class Fit:
     measured: Array  # (T, n) [N m or N]
     predicted: Array  # (T, n) [N m or N], including friction
     friction: Array  # (T, n) [N m or N], predicted friction and offset
-    period: float = 0.0  # [s], of the log's samples
+    residual: Array | None = None  # (n,) [N m or N], largest one of an observer on the raw log
 
     @property
     def error(self) -> Array:

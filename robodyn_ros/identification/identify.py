@@ -1,6 +1,7 @@
 """identify(): masses, centres of mass, inertias, rotor inertias and friction from logs."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from .consistent import solve_consistent
 from .friction import TERMS, FrictionShape, JointFriction, check_terms, search_shape
 from .identified import Fit, Identified
 from .regression import Design, LeastSquares, LogEquations, log_equations, normal_equations, solve
+from .residual import largest_residual
 from .samples import prepare
 
 SHAPE_ITERATIONS = 3  # in which rigid bodies and the friction shape are found in turn
@@ -79,9 +81,10 @@ def identify(
     fastest = np.max([np.abs(log.samples.qd).max(axis=0) for log in used], axis=0)
     found = _model_of(model, design, consistent.x, law, fastest)
     report(0.9, "predictions")
-    fits = [
-        _predict(log, design, consistent.x, law, k >= len(logs)) for k, log in enumerate(equations)
-    ]
+    fits = []
+    for k, (part, raw) in enumerate(zip(equations, [*logs, *held_out], strict=True)):
+        fit = _predict(part, design, consistent.x, law, k >= len(logs))
+        fits.append(replace(fit, residual=largest_residual(found, raw, bool(terms))))
     report(1.0, "done")
     return Identified(model, found, law, base, squares, consistent, design, fits)
 
@@ -112,8 +115,7 @@ def _predict(
     losses = law.weighted(log.friction(law.shape, x, TERMS))
     predicted = log.Y @ x[: design.rigid] + losses + log.known
     name = samples.name or ("held out" if held_out else "used")
-    motion = samples.t[kept], samples.qd[kept]
-    return Fit(name, held_out, *motion, measured, predicted, losses, 1.0 / samples.rate)
+    return Fit(name, held_out, samples.t[kept], samples.qd[kept], measured, predicted, losses)
 
 
 def _friction_of(design: Design, x: Array, shape: FrictionShape) -> JointFriction:

