@@ -121,7 +121,8 @@ class Soak:
         self.out = arguments.out.with_name(f"{arguments.out.name}_{mode}")
         files = parameters(mode, self.outcome.rate, folder)
         self.processes = node_processes(nodes, files, self.out.with_suffix(".log"))
-        guest = ["-r", "__node:=guest", "-p", "robot.name:=lwr_iii", "-p", "effort:=joint_states"]
+        guest = ["-r", "__node:=guest", "-p", "robot.name:=lwr_iii"]
+        guest += ["-p", "effort.source:=joint_states"]
         guest += ["-p", f"use_sim_time:={str(mode == 'free').lower()}"]
         self.guest = NodeProcess(
             node_command("robodyn_ros.nodes.dynamics_node", [], *guest),

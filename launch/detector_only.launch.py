@@ -60,7 +60,7 @@ def start(context):
     elif given["robot"]:
         own["robot.name"] = given["robot"]
     if given["effort"]:
-        own["effort"] = given["effort"]
+        own["effort.source"] = given["effort"]
     known = CONFIG / given["robot"] / "dynamics_node.yaml"
     file = given["params"] or (str(known) if given["robot"] and known.exists() else "")
     return [

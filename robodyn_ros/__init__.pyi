@@ -143,6 +143,7 @@ from .recording.offline import Detection as Detection, Event as Event, detect as
 from .resources import share_path as share_path
 from .sensing.bag_log import read_bag as read_bag
 from .sensing.csv_log import ColumnMap as ColumnMap, read_csv as read_csv
+from .sensing.effort_settings import EffortSettings as EffortSettings
 from .sensing.log import Log as Log
 from .sensing.sample import Sample as Sample, Status as Status
 from .sensing.sampler import Sampler as Sampler

@@ -28,6 +28,8 @@ class About(NamedTuple):
     high: float = math.inf
     choices: tuple[str, ...] = ()
     fixed: bool = False  # cannot be changed while running
+    numbers: bool = False  # an empty tuple is one of numbers, not of texts
+    internal: bool = False  # of the library, no parameter of a node
 
     @property
     def described(self) -> str:
@@ -53,12 +55,12 @@ def group(kind: Any, **changed: Any) -> Any:
 
 
 def leaves(settings: Any, prefix: str = "") -> Iterator[tuple[str, Any, About]]:
-    """Yield dotted name, value and description of every field, nested sets included."""
+    """Yield dotted name, value and description of every parameter, nested sets included."""
     for field in dataclasses.fields(settings):
         value = getattr(settings, field.name)
         if dataclasses.is_dataclass(value):
             yield from leaves(value, f"{prefix}{field.name}.")
-        else:
+        elif not field.metadata["about"].internal:
             yield prefix + field.name, value, field.metadata["about"]
 
 
@@ -94,8 +96,9 @@ def _check_value(name: str, value: Any, default: Any, about: About) -> None:
     if isinstance(default, tuple):
         if not isinstance(value, tuple):
             raise ArgumentError(f"{name} must be a tuple, got {value!r}")
+        like = default[0] if default else 0.0 if about.numbers else ""
         for item in value:
-            _check_value(name, item, default[0] if default else "", about)  # empty: of texts
+            _check_value(name, item, like, about)
     elif isinstance(default, str):
         if not isinstance(value, str):
             raise ArgumentError(f"{name} must be text, got {value!r}")

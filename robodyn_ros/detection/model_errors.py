@@ -51,6 +51,7 @@ def with_errors(
     if friction:
         dry, viscous = (_factor(errors.friction, x) for x in of_joints.reshape(2, model.n))
         changes |= {"coulomb": model.coulomb * dry, "stiction": model.stiction * dry}
+        changes["friction_load"] = model.friction_load * dry
         changes["viscous"] = model.viscous * viscous
     return model.replace(**changes)
 

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from ..dynamics.kinematics import forward_kinematics
 from ..errors import ArgumentError
 from ..model.robot import RobotModel
+from ..sensing.effort_settings import EffortSettings
 from ..sensing.gap_compensation import GapCompensation
 from ..sensing.sample import Sample, Status
 from ..sensing.sampler import Samples
@@ -47,6 +48,7 @@ class _Parts(NamedTuple):
     """What works with one set of settings."""
 
     settings: MonitorSettings
+    effort: EffortSettings
     observer: MomentumObserver
     detector: CollisionDetector
     noise: NoiseDetector
@@ -58,7 +60,8 @@ class ContactMonitor:
     """Contact state of one robot, sample by sample.
 
     commanded: the samples' torque is the commanded one, not measured; then a joint whose reading
-    ignores its torque gives UNKNOWN, too.
+    ignores its torque gives UNKNOWN, too. effort: what the torque includes; gain and offset are
+    applied before, by `JointTorque`.
     """
 
     def __init__(
@@ -68,14 +71,16 @@ class ContactMonitor:
         sensing: SensingSettings | None = None,
         *,
         commanded: bool = False,
+        effort: EffortSettings | None = None,
     ) -> None:
         self.model = model
+        self._link_side: RobotModel | None = None  # the model without rotors, once it is needed
         self._own, self._rows = np.zeros(int(at.SCALARS)), np.zeros((int(at.ROWS), model.n))
         self._own[int(at.COMMANDED)] = commanded
         self._above = np.zeros(model.n, dtype=np.bool_)
         self._stuck = StuckCheck(model.n, math.inf, 1)
         self.set_sensing(sensing or SensingSettings())
-        self._take(self.prepare(settings or MonitorSettings()))
+        self._take(self.prepare(settings or MonitorSettings(), effort or EffortSettings()))
         self._invalid = 0  # rejected messages in a row
         self._cause = ""  # why the level is UNKNOWN
         self._verdict = self.reset()
@@ -138,16 +143,20 @@ class ContactMonitor:
         self._parts.noise.tare(self._rows[int(at.RAW)])
         return self.bias
 
-    def prepare(self, settings: MonitorSettings) -> _Parts:
-        """Return observer and detector for new settings, or raise; nothing changes yet."""
+    def prepare(self, settings: MonitorSettings, effort: EffortSettings | None = None) -> _Parts:
+        """Return observer and detector for new settings, or raise; nothing changes yet.
+
+        effort: as now by default.
+        """
         model = self.model
+        effort = effort or self._parts.effort
         if settings.wrench_link:
             model.frame(settings.wrench_link)
         observer = MomentumObserver(
-            model,
+            self._observed(effort.side),
             one_or_each(settings.gain),
-            settings.friction,
-            gravity_free=settings.gravity_free,
+            settings.friction or effort.friction == "model",
+            gravity_free=settings.gravity_free or effort.gravity == "removed",
         )
         detector = CollisionDetector(
             settings.contact.thresholds(model),
@@ -161,7 +170,17 @@ class ContactMonitor:
         )
         noise = NoiseDetector(model, settings.noise, settings.bias)
         scale = EffortScale(model, observer.gain, detector.contact.base)
-        return _Parts(settings, observer, detector, noise, scale, GapCompensation(observer.gain))
+        return _Parts(
+            settings, effort, observer, detector, noise, scale, GapCompensation(observer.gain)
+        )
+
+    def _observed(self, side: str) -> RobotModel:
+        """Return the model that moves by the torque of this side: sensors see no rotors."""
+        if side == "motor" or not self.model.rotor_inertia.any():
+            return self.model
+        if self._link_side is None:
+            self._link_side = self.model.replace(rotor_inertia=0.0)
+        return self._link_side
 
     def apply(self, parts: _Parts) -> None:
         """Take over what was prepared, between two samples: nothing jumps."""
@@ -309,13 +328,14 @@ def monitor_rows(
     *,
     commanded: bool = False,
     certain: bool = False,
+    effort: EffortSettings | None = None,
 ) -> Rows:
     """Return what `ContactMonitor` finds in these samples, one after the other.
 
     certain: also the residual without what gaps may have caused, and the mean external torque of
     every step.
     """
-    monitor = ContactMonitor(model, settings, sensing, commanded=commanded)
+    monitor = ContactMonitor(model, settings, sensing, commanded=commanded, effort=effort)
     T, n = samples.q.shape
     out = Rows(
         np.zeros((T, n)),

@@ -104,8 +104,9 @@ class MonitorSettings:
     gain: tuple[float, ...] = setting(
         (50.0,), "observer gain: the residual follows at this rate", "1/s", low=1e-3, high=1e4
     )
-    friction: bool = setting(False, "subtract the model's friction from the torque")
-    gravity_free: bool = setting(False, "the torque excludes gravity compensation")
+    # In a node these two are settings of the effort: `EffortSettings`
+    friction: bool = setting(False, "subtract the model's friction from the torque", internal=True)
+    gravity_free: bool = setting(False, "the torque excludes gravity compensation", internal=True)
     contact: ThresholdSettings = group(ThresholdSettings, base=(2.0,))
     collision: ThresholdSettings = group(ThresholdSettings, base=(4.0,))
     noise: NoiseSettings = group(NoiseSettings)

@@ -21,22 +21,23 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..dynamics.compile import U1, U2, U3, index, inline, kernel
+from ..dynamics.compile import U1, U3, index, inline, kernel
 from ..dynamics.cpython_binding import bind
 from ..dynamics.dispatch import for_kernel, per_joint, states_of
-from ..dynamics.friction import friction_law, friction_torque, sharp_sign
+from ..dynamics.friction import WIDTH, friction_of_drive, friction_over_log, next_sign
 from ..dynamics.momentum import _momentum_terms, momentum_terms
 from ..errors import ArgumentError
 from ..model import packed_model as at
-from ..model.packed_model import U, aligned_copy, pack_friction
+from ..model.packed_model import FRICTION_ROWS, U, aligned_copy, friction_rows, pack_friction
 from ..model.robot import RobotModel
 
 Array = npt.NDArray[np.float64]
 
 # What the observer keeps behind the model's block: switches, then vectors of n numbers
-STARTED, DT, GRAVITY_FREE, FRICTION, WIDTH = (U(k) for k in range(5))
-GAIN, R, P, B, P_NEW, CTQD, G, LOSSES = (U(k) for k in range(8))  # LOSSES: 4 n
-SWITCHES = U(5)
+STARTED, DT, GRAVITY_FREE, FRICTION = (U(k) for k in range(4))
+GAIN, R, P, B, P_NEW, CTQD, G, S, QD, LOSSES = (U(k) for k in range(10))
+VECTORS = int(LOSSES) + FRICTION_ROWS
+SWITCHES = U(4)
 
 
 @kernel("int64(float64[::1], float64[::1], float64[::1], float64[::1], float64[::1])")
@@ -48,7 +49,7 @@ def observe(block, q, qd, tau, out):
     if q.size != n or tau.size != n:
         return 1
     p, ctqd = block[v + P_NEW * n : v + CTQD * n], block[v + CTQD * n : v + G * n]
-    g, losses = block[v + G * n : v + LOSSES * n], block[v + LOSSES * n : v + (LOSSES + U(4)) * n]
+    g = block[v + G * n : v + S * n]
     if _momentum_terms(block, q, qd, p, ctqd, g) != 0:
         return 1
     bad = 0.0
@@ -56,21 +57,20 @@ def observe(block, q, qd, tau, out):
         bad += 0.0 * tau[k]
     if bad != 0.0:
         return 1
-    dt, started, width = block[s + DT], block[s + STARTED] != 0.0, block[s + WIDTH]
+    dt, started = block[s + DT], block[s + STARTED] != 0.0
     gain, blend = -1.0, 0.0
     for k in range(n):
-        b = ctqd[k]
+        b, drive = ctqd[k], tau[k]
         if block[s + GRAVITY_FREE] == 0.0:
             b -= g[k]
+        else:
+            drive += g[k]
         if block[s + FRICTION] != 0.0:
-            b -= friction_law(
-                losses[k],
-                losses[n + k],
-                losses[U2 * n + k],
-                losses[U3 * n + k],
-                qd[k],
-                math.tanh(qd[k] / width) if width > 0.0 else sharp_sign(qd[k]),
-            )
+            f, i = v + LOSSES * n + k, v + S * n + k
+            before = block[v + QD * n + k]
+            block[i] = next_sign(block, f, n, block[i], before, started, qd[k], dt)
+            b -= friction_of_drive(block, f, n, block[i], qd[k], drive)
+            block[v + QD * n + k] = qd[k]
         if started:
             mean = (p[k] - block[v + P * n + k]) / dt - tau[k] - 0.5 * (b + block[v + B * n + k])
             if block[v + GAIN * n + k] != gain:  # most arms have one gain for all joints
@@ -115,12 +115,19 @@ def gains_of(model: RobotModel, gain: npt.ArrayLike) -> Array:
     return gains
 
 
+def _packed_friction(model: RobotModel, width: float) -> Array:
+    if not 0.0 <= width < math.inf:
+        raise ArgumentError(f"friction_width must be finite and not negative, got {width!r}")
+    return pack_friction(model, width)
+
+
 class MomentumObserver:
     """Residual r (n,) [N m or N]: the external torque, low-passed at rate `gain` [1/s].
 
-    friction: subtract the model's friction; friction_width [rad/s or m/s]: dry friction fades to 0
-    below it, as for `friction_torque`. gravity_free: the torque excludes gravity compensation, as
-    some drivers report it.
+    friction: subtract the model's friction, which has a state, see `SlidingFriction`;
+    friction_width [rad/s or m/s]: dry friction fades to 0 below it where the model has no
+    `friction_width`. gravity_free: the torque excludes gravity compensation, as some drivers
+    report it.
     """
 
     def __init__(
@@ -129,24 +136,20 @@ class MomentumObserver:
         gain: npt.ArrayLike,
         friction: bool = False,
         *,
-        friction_width: float = 0.0,
+        friction_width: float = WIDTH,
         gravity_free: bool = False,
     ) -> None:
-        if not 0.0 <= friction_width < math.inf:
-            raise ArgumentError(
-                f"friction_width must be finite and not negative, got {friction_width!r}"
-            )
         n = model.n
         self.model = model
         self.gain = gains_of(model, gain)
         self.longest_step = 1.0 / float(self.gain.max())  # [s]: K dt of 1
-        self._block = aligned_copy(model.packed, np.zeros(int(SWITCHES) + 11 * n))
+        self._block = aligned_copy(model.packed, np.zeros(int(SWITCHES) + VECTORS * n))
         self._own = self._block[model.packed.size :]
         self._own[int(GRAVITY_FREE)], self._own[int(FRICTION)] = gravity_free, friction
-        self._own[int(WIDTH)] = friction_width
-        self._vectors = self._own[int(SWITCHES) :].reshape(11, n)
+        self._vectors = self._own[int(SWITCHES) :].reshape(VECTORS, n)
         self._vectors[int(GAIN)] = self.gain
-        self._vectors[int(LOSSES) :] = pack_friction(model)[2:].reshape(4, n)
+        losses = _packed_friction(model, friction_width)
+        self._vectors[int(LOSSES) :] = friction_rows(losses)
 
     @cached_property
     def _update(self) -> Callable[..., Any]:
@@ -184,7 +187,7 @@ class MomentumObserver:
         If the model or the definition of the external torque differs, the next sample only starts
         this one.
         """
-        for vector in (R, P, B):
+        for vector in (R, P, B, S, QD):
             self._vectors[int(vector)] = other._vectors[int(vector)]
         alike = self.model is other.model and all(
             self._own[int(k)] == other._own[int(k)] for k in (GRAVITY_FREE, FRICTION)
@@ -247,7 +250,7 @@ def residual(
     friction: bool = False,
     *,
     kind: str = "momentum",
-    friction_width: float = 0.0,
+    friction_width: float = WIDTH,
     gravity_free: bool = False,
     threads: int = 1,
 ) -> Array:
@@ -257,7 +260,7 @@ def residual(
     'inverse_dynamics' and 'velocity': see `other_observers`.
     """
     if kind != "momentum":
-        if gravity_free or friction_width:
+        if gravity_free or friction_width != WIDTH:
             raise ArgumentError(f"gravity_free and friction_width are not for kind {kind!r}")
         from .other_observers import residual_by  # here, because they build on this file
 
@@ -278,11 +281,14 @@ def residual(
         )
     p, ctqd, g = momentum_terms(model, log["q"], log["qd"], threads=threads)
     b = ctqd if gravity_free else ctqd - g
-    if friction:
-        b = b - friction_torque(model, log["qd"], width=friction_width)
+    torque, qd_log = for_kernel(log["tau"]), for_kernel(log["qd"])
+    if friction and times.size:
+        losses, drive = np.zeros_like(p), torque + g if gravity_free else torque
+        packed = _packed_friction(model, friction_width)
+        friction_over_log(packed, dt, qd_log.ravel(), drive.ravel(), losses.reshape(-1))
+        b = b - losses
     r = np.zeros_like(p)
     if times.size:
-        torque = for_kernel(log["tau"])
         _filter_log(gains, dt, p.ravel(), b.ravel(), torque.ravel(), r.reshape(-1))
     if not np.isfinite(r).all():
         raise ArgumentError("the log's torques are not finite, or too large")

@@ -77,8 +77,9 @@ class ResidualWindow:
         bare = residual(model, *log)
         columns = [(residual(other, *log) - bare)[at] for other in each_error(model, errors)]
         if self.friction:
-            viscous = model.viscous * self.qd
+            viscous = model.viscous * np.clip(self.qd, -model.friction_speed, model.friction_speed)
             dry = friction_torque(model, self.qd, width=errors.friction_width) - viscous
+            dry -= model.friction_offset
             for part in (dry, viscous):
                 seen = errors.friction * self.filtered(part)[self.kept]
                 columns += [seen * joint for joint in np.eye(model.n)]

@@ -9,12 +9,14 @@ joint origins instead of the centres of mass, which makes (7), (9) needless:
     V = [wdd x] + 2 [wd x][w x] + [w x] U         its jerk is j + V r
 """
 
+import numpy as np
+
 from ..model import packed_model as at
 from ..model.packed_model import U
 from ..model.robot import RobotModel
 from .compile import U1, index, inline, kernel
 from .dispatch import Array, ArrayLike, bind_to, evaluate, workspace
-from .friction import friction_rate, friction_torque
+from .friction import friction_rate, friction_torque, steady_sign
 from .joints import joint_frame, row_of, set_positions, sizes
 from .vector import *
 
@@ -169,6 +171,7 @@ def force_rate(
         rates = evaluate(_force_rate, model, states, shapes, packed, threads=threads)
     tau, tau_dot = rates
     if friction:
-        tau += friction_torque(model, qd)
-        tau_dot += friction_rate(model, qd, qdd)
+        loaded = steady_sign(model, qd) * model.friction_load * np.sign(tau) * tau_dot
+        tau += friction_torque(model, qd, load=tau)
+        tau_dot += friction_rate(model, qd, qdd) + loaded
     return tau, tau_dot

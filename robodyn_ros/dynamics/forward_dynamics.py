@@ -15,7 +15,7 @@ from ..model.packed_model import U
 from ..model.robot import RobotModel
 from .compile import U1, index, inline, kernel, samples
 from .dispatch import Array, ArrayLike, bind_to, evaluate, states_of
-from .friction import friction_torque
+from .friction import drive_friction
 from .joints import R_, WORLD_END, o_, place_base, place_body, row_of, set_positions, sizes
 from .kinematics import external_torque
 from .mass_matrix import _mass_matrix
@@ -231,7 +231,8 @@ def forward_dynamics(
     """
     one_of("method", method, ("articulated", "mass_matrix"))
     if friction:
-        tau = states_of(model, "tau", tau) - friction_torque(model, qd, width=friction_width)
+        tau = states_of(model, "tau", tau)
+        tau = tau - drive_friction(model, qd, tau, width=friction_width)
     if external:
         tau = states_of(model, "tau", tau) + external_torque(model, q, external)
     if model.coupled or method == "mass_matrix":

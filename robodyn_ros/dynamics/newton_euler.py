@@ -162,10 +162,10 @@ def inverse_dynamics(
     if tau is None:
         packed, states = workspace(model, gravity), {"q": q, "qd": qd, "qdd": qdd}
         tau = evaluate(_newton_euler, model, states, [(model.n,)], packed, threads=threads)[0]
-    if friction:
-        tau += friction_torque(model, qd)
     if external:
         tau -= external_torque(model, q, external)
+    if friction:
+        tau += friction_torque(model, qd, load=tau)
     return tau
 
 

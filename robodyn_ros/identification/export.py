@@ -4,65 +4,60 @@ from __future__ import annotations
 
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
 from xml.parsers import expat
 
 import numpy as np
 
-from ..dynamics.friction import friction_torque
 from ..errors import ArgumentError
+from ..model.friction_settings import friction_settings
 from ..model.robot import RobotModel
 from ..model.urdf_writer import to_urdf
 from ..model.urdf_xml import read_urdf
 from ..sensing.log import Array
+from ..settings import yaml_section
 
 if TYPE_CHECKING:
     from .identified import Identified
 
 ROTOR_TAGS = ("gear_ratio", "rotor_inertia")
-NODES = {"dynamics_node": "monitor", "controller_node": "arm", "simulator_node": "plant"}
-CONTACT, COLLISION = 1.2, 2.0  # thresholds, as multiples of the largest error in the logs
+# Where each node takes the model's friction into account
+FRICTION: dict[str, dict[str, Any]] = {
+    "dynamics_node": {"effort.friction": "model"},
+    "controller_node": {"arm.friction": True},
+    "simulator_node": {"plant.friction": True},
+}
+CONTACT, COLLISION = 1.5, 2.5  # thresholds, as multiples of the largest error in the logs
 
 
 def node_parameters(found: Identified, urdf: str) -> str:
     """Return YAML per node: robot, friction, thresholds above the torque errors in the logs."""
-    friction = "true" if found.design.terms else "false"
-    # JSON-style quoting is valid YAML for any path.
-    quoted = '"' + urdf.replace("\\", "\\\\").replace('"', '\\"') + '"'
-    worst = _largest_errors(found, found.straight)
-    lines = ["# The identified robot; load this file after those of config/."]
-    for node, section in NODES.items():
-        lines += [
-            f"/**/{node}:",
-            "  ros__parameters:",
-            "    robot:",
-            '      name: ""',
-            f"      urdf: {quoted}",
-            f"    {section}:",
-            f"      friction: {friction}",
-        ]
-        if section == "monitor":
-            lines += [
-                "      # [N m or N], above the largest torque error of each joint over all logs:",
-                f"      # {', '.join(f'{x:.3g}' for x in worst)}",
-                f"      contact: {{base: {_numbers(CONTACT * worst)}}}",
-                f"      collision: {{base: {_numbers(COLLISION * worst)}}}",
-            ]
-    return "\n".join(lines) + "\n"
+    robot: dict[str, Any] = {"robot.name": "", "robot.urdf": urdf}
+    if found.design.terms:
+        for name, numbers in friction_settings(found.model).items():
+            robot[f"robot.friction.{name}"] = tuple(float(f"{x:.6g}") for x in numbers)
+    live = [fit.residual for fit in found.fits if fit.residual is not None]
+    worst = np.max([found.largest_errors, *live], axis=0)
+    thresholds: dict[str, Any] = {
+        "monitor.contact.base": _rounded(CONTACT * worst),
+        "monitor.collision.base": _rounded(COLLISION * worst),
+    }
+    above = "[N m or N], above the largest torque error or residual over all logs: "
+    comments = {"monitor.contact.base": above + ", ".join(f"{x:.3g}" for x in worst)}
+    text = "# The identified robot; load this file after those of config/.\n"
+    for node, switch in FRICTION.items():
+        values = dict(robot)
+        if found.design.terms:
+            values |= switch
+        if node == "dynamics_node":
+            values |= thresholds
+        text += yaml_section(f"/**/{node}", values, comments)
+    return text
 
 
-def _largest_errors(found: Identified, model: RobotModel) -> Array:
-    """Return the largest torque error (n,) [N m or N] with the friction that a node subtracts."""
-    errors = [
-        np.abs(fit.error + fit.friction - friction_torque(model, fit.qd)).max(axis=0)
-        for fit in found.fits
-    ]
-    return np.asarray(np.max(errors, axis=0))
-
-
-def _numbers(values: Array) -> str:
-    return "[" + ", ".join(f"{x:.3f}" for x in values) + "]"
+def _rounded(values: Array) -> tuple[float, ...]:
+    return tuple(float(f"{max(x, 1e-3):.3f}") for x in values)
 
 
 def updated_urdf(original: str | PathLike[str], model: RobotModel) -> str:

@@ -1,27 +1,26 @@
-"""Joint friction: its terms, and the search for the parameters that it is not linear in.
+"""The terms of joint friction, and the search for the parameters that it is not linear in.
 
-    viscous qd + s (coulomb + stribeck exp(-|qd| fading) + load |g(q)|) + offset
+    viscous qd + s (coulomb + stribeck exp(-|qd| fading) + load |rigid torque|) + offset
 
-The first three terms are [Khalil2019] (7.26); `stribeck` is negative where friction falls with
-speed. Gear friction grows with the load, mostly gravity g(q). The offset is the torque sensor's.
-s is the smooth sign of the velocity: after a reversal, gear teeth first bend (presliding), so it
-follows Dahl's law with a smooth end value, or is tanh(qd / width) without presliding:
-
-    ds/dt = |qd| / presliding (tanh(qd / width) - s)      in motion,
-    ds/dt = -s / RELAXATION_TIME                          at rest.
+This is the law of `dynamics/friction.py`, with its state s; `stribeck` is the static friction less
+the Coulomb friction, negative where friction grows less than linearly with speed. The load is the
+torque that the gear passes on. The offset is the torque sensor's.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..dynamics.compile import kernel
+from ..dynamics.compile import U1, kernel
+from ..dynamics.dispatch import for_kernel
+from ..dynamics.friction import next_sign
 from ..errors import ArgumentError
+from ..model import packed_model as at
+from ..model.packed_model import U
 from ..model.robot import RobotModel
 from ..sensing.log import Array
 
@@ -29,37 +28,31 @@ if TYPE_CHECKING:
     from .regression import LogEquations
 
 TERMS = ("viscous", "coulomb", "stribeck", "offset", "load")
-REST_SPEED = 1e-3  # [rad/s or m/s]: a filtered velocity below it is noise
-RELAXATION_TIME = 1.0  # [s], time constant with which s decays at rest
 # Candidates of the grid search for a FrictionShape
 WIDTHS = (0.003, 0.005, 0.01, 0.02, 0.04)  # [rad/s or m/s]
 PRESLIDING = (0.0, 5e-5, 1e-4, 2e-4, 4e-4)  # [rad or m]
 FADING = (1.5, 3.0, 6.0, 12.0, 24.0)  # [s/rad or s/m]
 
 
-@kernel("void(float64, matrix, vector, vector, matrix)")
-def _integrate_dahl(dt, qd, width, presliding, s):
-    for j in range(qd.shape[1]):
-        s[0, j] = 0.0
-        for i in range(1, qd.shape[0]):
-            v = 0.5 * (qd[i, j] + qd[i - 1, j])
-            if abs(v) > REST_SPEED:
-                end = math.tanh(v / width[j])
-                s[i, j] = end + (s[i - 1, j] - end) * math.exp(-abs(v) * dt / presliding[j])
-            else:
-                s[i, j] = s[i - 1, j] * math.exp(-dt / RELAXATION_TIME)
+@kernel("int64(float64, vector, matrix, matrix)")
+def _integrate(dt, p, qd, s):
+    n = U(qd.shape[1])
+    for j in range(n):
+        state = 0.0
+        for i in range(U(qd.shape[0])):
+            before = qd[i - U1, j] if i > 0 else 0.0
+            state = next_sign(p, j, n, state, before, i > 0, qd[i, j], dt)
+            s[i, j] = state
+    return 0
 
 
 def smooth_sign(dt: float, qd: Array, width: Array, presliding: Array) -> Array:
     """Return s (T, n) of qd (T, n) every dt [s]; width [rad/s or m/s], presliding [rad or m]."""
-    s = np.tanh(qd / width)
-    bends = np.flatnonzero(presliding > 0.0)
-    if bends.size:
-        state = np.empty((len(qd), bends.size))
-        bending = np.ascontiguousarray(qd[:, bends])
-        _integrate_dahl(dt, bending, width[bends], presliding[bends], state)
-        s[:, bends] = state
-    return np.asarray(s)
+    rows = np.zeros((at.FRICTION_ROWS, qd.shape[1]))
+    rows[int(at.WIDTH)], rows[int(at.PRESLIDING)] = width, presliding
+    s = np.empty(qd.shape)
+    _integrate(dt, rows.ravel(), for_kernel(qd), s)
+    return s
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +62,7 @@ class FrictionShape:
     width: Array  # [rad/s or m/s], velocity range over which dry friction changes sign
     presliding: Array  # [rad or m], travel over which it changes sign; 0: at once
     fading: Array  # [s/rad or s/m], decay of the Stribeck term with speed
-    loaded: Array  # 1 where gravity loads the joint enough to show in its friction, else 0
+    loaded: Array  # 1 where the load is enough to show in the friction, else 0
 
     @classmethod
     def first_guess(cls, loaded: Array) -> FrictionShape:
@@ -78,7 +71,7 @@ class FrictionShape:
         return cls(np.full(n, 0.01), np.zeros(n), np.full(n, 3.0), loaded)
 
     def columns(self, dt: float, qd: Array, load: Array, terms: Sequence[str]) -> Array:
-        """Return the torque (T, n, terms) of a unit of each term, under gravity torque load."""
+        """Return the torque (T, n, terms) of a unit of each term, under the rigid torque load."""
         s = smooth_sign(dt, qd, self.width, self.presliding)
         units = {
             "viscous": lambda: qd,
@@ -108,12 +101,12 @@ class JointFriction:
     coulomb: Array  # [N m or N]
     stribeck: Array  # [N m or N], dry friction at the onset of motion minus coulomb
     offset: Array  # [N m or N]
-    load: Array  # share of the gravity torque
+    load: Array  # share of the rigid torque
     shape: FrictionShape
 
-    def torque(self, dt: float, qd: Array, g: Array) -> Array:
-        """Return the friction torque (T, n) [N m or N] at qd (T, n), under gravity torque g."""
-        return self.weighted(self.shape.columns(dt, qd, g, TERMS))
+    def torque(self, dt: float, qd: Array, load: Array) -> Array:
+        """Return the friction torque (T, n) [N m or N] at qd (T, n), under a rigid torque."""
+        return self.weighted(self.shape.columns(dt, qd, load, TERMS))
 
     def weighted(self, columns: Array) -> Array:
         """Return the torque (T, n) [N m or N] of unit columns (T, n, TERMS)."""
@@ -122,13 +115,15 @@ class JointFriction:
 
 
 def nominal_friction(model: RobotModel, term: str) -> Array:
-    """Return a term (n,) of the nominal model; 0 for terms that a model does not have."""
+    """Return a term (n,) of the nominal model."""
     known = {
         "viscous": model.viscous,
         "coulomb": model.coulomb,
         "stribeck": model.stiction - model.coulomb,
+        "offset": model.friction_offset,
+        "load": model.friction_load,
     }
-    return known.get(term, np.zeros(model.n))
+    return known[term]
 
 
 def check_terms(terms: Sequence[str]) -> tuple[str, ...]:
@@ -149,8 +144,7 @@ def search_shape(
     presliding: bool = True,
 ) -> FrictionShape:
     """Return the shape that best explains the torque which rigid bodies x leave unexplained."""
-    inertial = x[: logs[0].Y_g.shape[-1]]
-    loads = [log.gravity(inertial) for log in logs]
+    loads = [log.rigid(x) for log in logs]
     unexplained = [log.tau - log.Y @ x[: log.Y.shape[-1]] for log in logs]
     distances = PRESLIDING if presliding else (0.0,)
     found = []
@@ -158,8 +152,8 @@ def search_shape(
 
         def error(candidate: FrictionShape, j: int = j) -> float:
             rows = [
-                log.joint_friction(j, candidate, g, terms)
-                for log, g in zip(logs, loads, strict=True)
+                log.joint_friction(j, candidate, load, terms)
+                for log, load in zip(logs, loads, strict=True)
             ]
             A, b = np.vstack(rows), np.concatenate([y[:, j] for y in unexplained])
             return float(np.linalg.norm(b - A @ np.linalg.lstsq(A, b, rcond=None)[0]))

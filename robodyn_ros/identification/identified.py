@@ -3,17 +3,19 @@
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ..dynamics.base_parameters import BaseParameters
+from ..dynamics.friction import REST_SPEED
 from ..dynamics.newton_euler import gravity_torque
-from ..model.robot import RobotModel
+from ..model.robot import REST_OF_FRICTION, RobotModel
 from ..model.urdf_writer import to_urdf
 from ..sensing.log import Array
 from .consistent import Consistent
 from .export import node_parameters, updated_urdf
-from .friction import REST_SPEED, JointFriction
+from .friction import JointFriction
 from .parameter_table import Parameter, parameter_table, unexcited_sentences
 from .regression import Design, LeastSquares
 
@@ -32,6 +34,7 @@ class Fit:
     measured: Array  # (T, n) [N m or N]
     predicted: Array  # (T, n) [N m or N], including friction
     friction: Array  # (T, n) [N m or N], predicted friction and offset
+    residual: Array | None = None  # (n,) [N m or N], largest one of an observer on the raw log
 
     @property
     def error(self) -> Array:
@@ -87,7 +90,7 @@ class Identified:
 
     nominal: RobotModel
     model: RobotModel  # identified bodies, rotor inertias and friction
-    friction: JointFriction  # with load dependence, presliding and offset
+    friction: JointFriction  # the same as in the model, by terms
     base: BaseParameters
     least_squares: LeastSquares
     consistent: Consistent
@@ -105,7 +108,10 @@ class Identified:
         return np.max([fit.largest for fit in self.fits], axis=0)
 
     def friction_torque(self, t: Array, q: Array, qd: Array) -> Array:
-        """Return friction and offset (T, n) [N m or N] over an even log; causal, as online."""
+        """Return friction and offset (T, n) [N m or N] over an even log, under gravity's load.
+
+        `residual` and the monitor use the measured torque's load: give them `model` and friction.
+        """
         dt = float(np.median(np.diff(t)))
         g = gravity_torque(self.model, q)
         return self.friction.torque(dt, np.ascontiguousarray(qd, dtype=np.float64), g)
@@ -134,11 +140,14 @@ class Identified:
             return self.model
         fastest = np.max([np.abs(fit.qd).max(axis=0) for fit in self.fits], axis=0)
         speed = np.linspace(0.1, 1.0, 50)[:, None] * np.maximum(fastest, 0.1)
-        m = self.model
+        m, used = self.model, [fit for fit in self.fits if not fit.held_out]
+        load = np.mean([np.abs(fit.predicted - fit.friction).mean(axis=0) for fit in used], axis=0)
         dry = m.coulomb + (m.stiction - m.coulomb) * np.exp(-speed * m.stribeck)
+        dry += m.friction_load * load
         lines = [np.polyfit(speed[:, j], dry[:, j], 1) for j in range(m.n)]
         slope, level = np.maximum(np.array(lines).T, 0.0)
-        return m.replace(viscous=m.viscous + slope, coulomb=level, stiction=level)
+        line: dict[str, Any] = {"viscous": m.viscous + slope, "coulomb": level, "stiction": level}
+        return m.replace(**line | REST_OF_FRICTION)
 
     @property
     def doubts(self) -> list[str]:

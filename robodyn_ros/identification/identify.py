@@ -1,6 +1,7 @@
 """identify(): masses, centres of mass, inertias, rotor inertias and friction from logs."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,11 +16,15 @@ from .consistent import solve_consistent
 from .friction import TERMS, FrictionShape, JointFriction, check_terms, search_shape
 from .identified import Fit, Identified
 from .regression import Design, LeastSquares, LogEquations, log_equations, normal_equations, solve
+from .residual import largest_residual
 from .samples import prepare
 
 SHAPE_ITERATIONS = 3  # in which rigid bodies and the friction shape are found in turn
-LOADED = 0.1  # gravity's share of a joint's torque above which friction may depend on the load
+LOADED = 0.1  # the load's share of a joint's torque above which friction may depend on it
 MIN_MASS = 1e-6  # [kg], of a massless link, with a radius of 1 cm: simulators reject 0
+MAX_LOAD = 0.9  # dry friction per torque in the gear: more would lock it
+SPEED_MARGIN = 1.5  # times the highest speed in the logs, beyond which friction stays the same
+MIN_SPEED = 0.01  # [rad/s or m/s], that speed for a joint that did not move
 Progress = Callable[[float, str], None]  # share done, current step
 
 
@@ -62,7 +67,7 @@ def identify(
     columns = np.array(base.independent)
     nominal = model.inertial_parameters()
     x = np.append(nominal, np.zeros(used[0].Y.shape[-1] - nominal.size))
-    shape = FrictionShape.first_guess(_loaded_joints(used, nominal))
+    shape = FrictionShape.first_guess(_loaded_joints(used, x))
     design, squares = _fit(used, shape, x, terms, columns)
     for k in range(SHAPE_ITERATIONS if "coulomb" in terms else 0):
         step = f"friction, iteration {k + 1} of {SHAPE_ITERATIONS}"
@@ -73,21 +78,22 @@ def identify(
     report(0.8, "consistent parameters")
     consistent = solve_consistent(model, design, squares.sigma, prior)
     law = _friction_of(design, consistent.x, shape)
-    loads = [np.abs(log.gravity(consistent.x[: design.inertial])).mean(axis=0) for log in used]
-    found = _model_of(model, design, consistent.x, law, np.mean(loads, axis=0))
+    fastest = np.max([np.abs(log.samples.qd).max(axis=0) for log in used], axis=0)
+    found = _model_of(model, design, consistent.x, law, fastest)
     report(0.9, "predictions")
-    fits = [
-        _predict(log, design, consistent.x, law, k >= len(logs)) for k, log in enumerate(equations)
-    ]
+    fits = []
+    for k, (part, raw) in enumerate(zip(equations, [*logs, *held_out], strict=True)):
+        fit = _predict(part, design, consistent.x, law, k >= len(logs))
+        fits.append(replace(fit, residual=largest_residual(found, raw, bool(terms))))
     report(1.0, "done")
     return Identified(model, found, law, base, squares, consistent, design, fits)
 
 
-def _loaded_joints(logs: Sequence[LogEquations], inertial: Array) -> Array:
-    """Return 1 (n,) for joints of which gravity is a good part of the torque, else 0."""
-    g = np.vstack([log.gravity(inertial) for log in logs])
+def _loaded_joints(logs: Sequence[LogEquations], x: Array) -> Array:
+    """Return 1 (n,) for joints of which the load is a good part of the torque, else 0."""
+    load = np.vstack([log.rigid(x) for log in logs])
     tau = np.vstack([log.tau for log in logs])
-    return np.where(g.std(axis=0) > LOADED * tau.std(axis=0), 1.0, 0.0)
+    return np.where(load.std(axis=0) > LOADED * tau.std(axis=0), 1.0, 0.0)
 
 
 def _fit(
@@ -97,7 +103,7 @@ def _fit(
     terms: tuple[str, ...],
     base: npt.NDArray[np.int64],
 ) -> tuple[Design, LeastSquares]:
-    design = normal_equations(logs, shape, x[: logs[0].Y_g.shape[-1]], terms)
+    design = normal_equations(logs, shape, x, terms)
     return design, solve(design, base)
 
 
@@ -106,9 +112,8 @@ def _predict(
 ) -> Fit:
     samples, kept = log.samples, log.samples.kept
     measured = samples.tau[kept]
-    known_rotors = measured - log.tau
-    losses = law.weighted(log.friction(law.shape, x[: design.inertial], TERMS))
-    predicted = log.Y @ x[: design.rigid] + losses + known_rotors
+    losses = law.weighted(log.friction(law.shape, x, TERMS))
+    predicted = log.Y @ x[: design.rigid] + losses + log.known
     name = samples.name or ("held out" if held_out else "used")
     return Fit(name, held_out, samples.t[kept], samples.qd[kept], measured, predicted, losses)
 
@@ -127,12 +132,11 @@ def _friction_of(design: Design, x: Array, shape: FrictionShape) -> JointFrictio
 
 
 def _model_of(
-    nominal: RobotModel, design: Design, x: Array, friction: JointFriction, mean_load: Array
+    nominal: RobotModel, design: Design, x: Array, friction: JointFriction, fastest: Array
 ) -> RobotModel:
     """Return the nominal robot with the bodies, rotor inertias and friction of x.
 
-    A RobotModel's dry friction does not depend on the load: it gets that of the mean load (n,)
-    [N m or N], and neither an offset nor presliding.
+    fastest: highest speeds in the logs (n,) [rad/s or m/s].
     """
     changes: dict[str, Any] = bodies_of(x[: design.inertial])
     light = changes["mass"] < MIN_MASS
@@ -141,7 +145,16 @@ def _model_of(
     if design.rigid > design.inertial:
         changes["rotor_inertia"] = np.maximum(x[design.inertial : design.rigid], 0.0)
     if design.terms:
-        dry = friction.coulomb + friction.load * mean_load
-        changes["viscous"], changes["coulomb"] = friction.viscous, dry
-        changes["stiction"], changes["stribeck"] = dry + friction.stribeck, friction.shape.fading
+        shape = friction.shape
+        changes |= {
+            "viscous": friction.viscous,
+            "coulomb": friction.coulomb,
+            "stiction": friction.coulomb + friction.stribeck,
+            "stribeck": shape.fading,
+            "friction_offset": friction.offset,
+            "friction_load": np.minimum(friction.load, MAX_LOAD),
+            "friction_width": shape.width,
+            "presliding": shape.presliding,
+            "friction_speed": np.maximum(SPEED_MARGIN * fastest, MIN_SPEED),
+        }
     return nominal.replace(**changes)

@@ -9,6 +9,7 @@ Currents alone determine parameters only up to a factor per joint: twice the gai
 masses give the same motion. A body of known mass sets the scale [Gautier2014].
 """
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -26,6 +27,11 @@ from .identified import Identified
 from .samples import prepare
 
 GAIN_TERMS = ("viscous", "coulomb", "offset")  # friction while gains are searched
+DRIFTING = ("viscous", "coulomb", "offset")  # terms that warm up or drift between two recordings
+PAYLOAD_ITERATIONS = 5
+SLOW = 0.02  # [rad/s or m/s], at which dry friction is not known
+MOVING = 0.2  # share of the samples in motion below which all of a joint's samples count
+TIME_PARTS = 10
 
 
 class FoundPayload(NamedTuple):
@@ -40,8 +46,10 @@ def identify_payload(
 ) -> FoundPayload:
     """Return the payload that `link` holds in these logs, in the link's frame.
 
-    Everything else is taken from `found`, identified without the payload. Of the ten parameters
-    only those count that change the torque. cutoff [Hz]: as for `identify`.
+    The robot is taken from `found`, identified without the payload; friction may have drifted
+    since. Of the ten parameters only those count that change the torque. cutoff [Hz]: as for
+    `identify`. The deviation comes from leaving out each joint, and each tenth of the time, in
+    turn: so it includes what the model or the drive gains have wrong.
     """
     model = found.model
     frame = model.frame(link)
@@ -49,23 +57,71 @@ def identify_payload(
         raise ArgumentError(
             f"identify_payload needs logs and a moving link, got '{link}' and {len(logs)} logs"
         )
-    inertial = found.consistent.x[: found.design.inertial]
+    parts = [lsq.log_equations(model, prepare(model, log, cutoff), rotors=False) for log in logs]
     columns = slice(10 * frame.body, 10 * frame.body + 10)
-    rows, errors, independence = [], [], 0.0
-    for log in logs:
-        part = lsq.log_equations(model, prepare(model, log, cutoff), rotors=False)
-        losses = found.friction.weighted(part.friction(found.friction.shape, inertial, TERMS))
-        error = part.tau - part.Y @ inertial - losses
-        sigma = found.least_squares.sigma
-        rows.append((part.Y[:, :, columns] / sigma[:, None]).reshape(-1, 10))
-        errors.append((error / sigma).ravel())
-        independence += part.samples.independence / len(logs)
-    A, b = np.vstack(rows), np.concatenate(errors)
-    mass, com, inertia = (values[0] for values in bodies_of(consistent_body(A, b)).values())
+    sigma, p = found.least_squares.sigma.copy(), np.zeros(10)
+    for _ in range(PAYLOAD_ITERATIONS):  # the payload loads the gears; joints weigh by their noise
+        rows = [_payload_rows(found, parts, columns, p, j) for j in range(model.n)]
+        A = np.vstack([Y / s for (Y, _), s in zip(rows, sigma, strict=True)])
+        b = np.concatenate([e / s for (_, e), s in zip(rows, sigma, strict=True)])
+        p = consistent_body(A, b)
+        sigma = np.array([np.sqrt(np.mean((e - Y @ p) ** 2)) for Y, e in rows])
+        sigma = np.maximum(sigma, lsq.NOISE_FLOOR * np.maximum(found.design.torque, 1e-3))
+    mass, com, inertia = (values[0] for values in bodies_of(p).values())
     R = frame.rotation
     held = RigidBody(float(mass), com, inertia).seen_from(R.T, -R.T @ frame.place)
-    deviation = float(lsq.scaled_inverse(lsq.gram(A)).deviation[0] / np.sqrt(independence))
+    scaled = [(Y / s, e / s) for (Y, e), s in zip(rows, sigma, strict=True)]
+    deviation = _mass_deviation(scaled)
     return FoundPayload(Payload(link, held.mass, tuple(held.com), held.inertia), deviation)
+
+
+def _payload_rows(
+    found: Identified, parts: Sequence[lsq.LogEquations], columns: slice, p: Array, j: int
+) -> tuple[Array, Array]:
+    """Return regressor (T, 10) and unexplained torque (T,) of joint j, with payload p as load.
+
+    Both are free of what friction that drifted since can explain: see DRIFTING. Samples at rest do
+    not count, because dry friction takes any value there.
+    """
+    x = found.consistent.x[: found.design.inertial]
+    loaded = x.copy()
+    loaded[columns] += p
+    terms = [TERMS.index(term) for term in DRIFTING if term in found.design.terms]
+    drifts, regressors, errors = [], [], []
+    for part in parts:
+        units = part.friction(found.friction.shape, loaded, TERMS)
+        error = part.tau - part.Y @ x - found.friction.weighted(units)
+        moves = np.abs(part.samples.qd[part.samples.kept][:, j]) > SLOW
+        if moves.mean() < MOVING:
+            moves[:] = True
+        regressors.append(part.Y[moves, j, columns])
+        errors.append(error[moves, j])
+        drifts.append(units[moves, j][:, terms])
+    Q = np.linalg.qr(np.vstack(drifts))[0]
+    Y, e = np.vstack(regressors), np.concatenate(errors)
+    return Y - Q @ (Q.T @ Y), e - Q @ (Q.T @ e)
+
+
+def _mass_deviation(rows: Sequence[tuple[Array, Array]]) -> float:
+    """Return the jackknife deviation of the mass [kg] over joints and over parts of the time."""
+    grams = np.array(
+        [
+            [lsq.gram(part) for part in np.array_split(np.column_stack([Y, e]), TIME_PARTS)]
+            for Y, e in rows
+        ]
+    )
+    total = grams.sum(axis=(0, 1))
+
+    def mass(G: Array) -> float:
+        H = G[:10, :10] + 1e-9 * np.trace(G[:10, :10]) * np.eye(10)
+        return float(np.linalg.solve(H, G[:10, 10])[0])
+
+    variance = 0.0
+    for axis in (0, 1):
+        left_out = grams.sum(axis=1 - axis)
+        found = np.array([mass(total - G) for G in left_out])
+        variance += (len(found) - 1) * float(np.var(found))
+    return math.sqrt(variance)
 
 
 class DriveGains(NamedTuple):
@@ -116,7 +172,7 @@ def _solve_gains(
     n = model.n
     base = list(base_parameters(model, rotors=True).independent)
     shape = FrictionShape.first_guess(np.zeros(n))
-    friction = [part.friction(shape, np.zeros(part.Y_g.shape[-1]), GAIN_TERMS) for part in parts]
+    friction = [part.friction(shape, np.zeros(part.Y.shape[-1]), GAIN_TERMS) for part in parts]
     G = []
     for j in range(n):
         rows = []

@@ -13,7 +13,6 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..dynamics.regressor import regressor
 from ..model.robot import RobotModel
 from ..sensing.log import Array
 from .friction import FrictionShape
@@ -31,29 +30,29 @@ class LogEquations:
 
     samples: Samples
     Y: Array  # (kept, n, 10 N [+ n]), regressor of the standard parameters [and rotor inertias]
-    Y_g: Array  # (thinned, n, 10 N), regressor of gravity alone, thinned as `samples.kept`
+    inertial: int  # 10 N, number of standard parameters
     tau: Array  # (kept, n) [N m or N], without the torque of known rotor inertias
+    known: Array  # (kept, n) [N m or N], that torque
 
-    def gravity(self, inertial: Array) -> Array:
-        """Return the gravity torque (T, n) [N m or N] of these standard parameters."""
-        samples = self.samples
-        thinned = samples.t[:: samples.kept.step]
-        g = self.Y_g @ inertial
-        return np.column_stack([np.interp(samples.t, thinned, column) for column in g.T])
+    def rigid(self, x: Array) -> Array:
+        """Return the torque (T, n) [N m or N] of rigid bodies, the first unknowns in x."""
+        samples, known = self.samples, self.Y @ x[: self.Y.shape[-1]] + self.known
+        kept = samples.t[samples.kept]
+        return np.column_stack([np.interp(samples.t, kept, column) for column in known.T])
 
-    def friction(self, shape: FrictionShape, inertial: Array, terms: Sequence[str]) -> Array:
+    def friction(self, shape: FrictionShape, x: Array, terms: Sequence[str]) -> Array:
         """Return unit friction torques (kept, n, terms), filtered as the measured torque."""
         if not terms:
             return np.zeros((*self.tau.shape, 0))
-        g, samples = self.gravity(inertial), self.samples
-        return samples.filtered(shape.columns(1.0 / samples.rate, samples.qd, g, terms))
+        load, samples = self.rigid(x), self.samples
+        return samples.filtered(shape.columns(1.0 / samples.rate, samples.qd, load, terms))
 
     def joint_friction(
-        self, j: int, shape: FrictionShape, g: Array, terms: Sequence[str]
+        self, j: int, shape: FrictionShape, load: Array, terms: Sequence[str]
     ) -> Array:
         """Return unit friction torques (kept, terms) of joint j; `shape` is that of joint j."""
         samples, one = self.samples, slice(j, j + 1)
-        columns = shape.columns(1.0 / samples.rate, samples.qd[:, one], g[:, one], terms)
+        columns = shape.columns(1.0 / samples.rate, samples.qd[:, one], load[:, one], terms)
         return samples.filtered(columns[:, 0])
 
 
@@ -61,12 +60,11 @@ def log_equations(model: RobotModel, samples: Samples, rotors: bool) -> LogEquat
     """Return the equations of a log; rotors: whether rotor inertias are unknowns."""
     Y, tau = samples.regressor(model), samples.tau[samples.kept]
     inertial = 10 * len(model.link_names)
+    known = np.zeros_like(tau)
     if not rotors:
-        tau = tau - Y[:, :, inertial:] @ model.rotor_inertia
+        known = Y[:, :, inertial:] @ model.rotor_inertia
         Y = Y[:, :, :inertial]
-    zero = np.zeros(model.n)
-    Y_g = regressor(model, samples.q[:: samples.kept.step], zero, zero)
-    return LogEquations(samples, Y, Y_g, tau)
+    return LogEquations(samples, Y, inertial, tau - known, known)
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,11 +110,11 @@ class Design:
 
 
 def normal_equations(
-    logs: Sequence[LogEquations], shape: FrictionShape, inertial: Array, terms: tuple[str, ...]
+    logs: Sequence[LogEquations], shape: FrictionShape, x: Array, terms: tuple[str, ...]
 ) -> Design:
-    """Return the normal equations of all logs, with friction of this shape."""
+    """Return the normal equations of all logs, with friction of this shape; x: for its load."""
     n = logs[0].tau.shape[1]
-    friction = [log.friction(shape, inertial, terms) for log in logs]
+    friction = [log.friction(shape, x, terms) for log in logs]
     G = []
     for j in range(n):
         rows = [
@@ -126,7 +124,7 @@ def normal_equations(
         G.append(gram(np.vstack(rows)))
     kept = [len(log.tau) for log in logs]
     independent = float(np.dot(kept, [log.samples.independence for log in logs]))
-    return Design(G, sum(kept), independent, logs[0].Y_g.shape[-1], logs[0].Y.shape[-1], terms)
+    return Design(G, sum(kept), independent, logs[0].inertial, logs[0].Y.shape[-1], terms)
 
 
 def gram(rows: Array) -> Array:

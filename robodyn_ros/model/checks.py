@@ -12,6 +12,10 @@ from .robot import RobotModel
 ROUNDING = 1e-6  # relative rounding error of a description's printed digits
 POINT = 1e-9  # [m^2], square of the radius of gyration below which a body counts as a point
 SINGULAR = 1e-14  # relative eigenvalue below which a mass matrix is singular
+NOT_NEGATIVE = (
+    *("rotor_inertia", "viscous", "coulomb", "stiction", "stribeck"),
+    *("friction_load", "friction_width", "presliding"),
+)
 ZERO_INERTIA = 1e-14  # relative to the largest inertia; smaller is a rounded zero
 
 
@@ -59,7 +63,12 @@ def _check_body(body: RigidBody, what: str, error: type[ModelError]) -> str:
 
 def _check_coordinate(model: RobotModel, k: int, error: type[ModelError]) -> None:
     joint = model.joint_names[k]
-    for name in ("rotor_inertia", "viscous", "coulomb", "stiction", "stribeck"):
+    if not abs(model.friction_offset[k]) < np.inf or not model.friction_load[k] < 1.0:
+        raise error(
+            f"joint '{joint}' has friction_offset {model.friction_offset[k]:g} and friction_load "
+            f"{model.friction_load[k]:g}; these must be finite and below 1: correct them"
+        )
+    for name in NOT_NEGATIVE:
         value = getattr(model, name)[k]
         if not np.isfinite(value) or value < 0.0:
             raise error(
@@ -70,7 +79,7 @@ def _check_coordinate(model: RobotModel, k: int, error: type[ModelError]) -> Non
             f"joint '{joint}' has lower limit {model.q_min[k]:g} above upper limit "
             f"{model.q_max[k]:g}; swap or correct them"
         )
-    for name in ("qd_max", "tau_max"):
+    for name in ("qd_max", "tau_max", "friction_speed"):
         value = getattr(model, name)[k]
         if not value > 0.0:
             raise error(f"joint '{joint}' has {name} {value:g}; it must be > 0: correct it")

@@ -47,9 +47,12 @@ INERTIA_C = U(130)  # I_c (6): about the centre of mass
 ROW = U(136)  # 17 cache lines: an odd number, so that the rows spread over the whole cache
 LINE = 8  # numbers in a cache line, and in the widest vector register
 
-# The packed friction parameters: number of joints, width of the smooth step (0: a sharp one), then
-# viscous, Coulomb and static friction and the Stribeck rate, n numbers each.
-FRICTION_JOINTS, FRICTION_WIDTH, FRICTION_HEADER = U(0), U(1), U(2)
+# The packed friction parameters: number of joints, then rows of n numbers each
+FRICTION_HEADER = U(1)
+VISCOUS, COULOMB, STICTION, FADING, FRICTION_OFFSET, LOAD, WIDTH, PRESLIDING, FRICTION_SPEED = (
+    U(k) for k in range(9)
+)
+FRICTION_ROWS = 9
 
 
 def frame_with_axis_z(axis: Array) -> Array:
@@ -149,11 +152,31 @@ def pack_frame(model: RobotModel, link: str) -> Array:
 
 
 def pack_friction(model: RobotModel, width: float = 0.0) -> Array:
-    """Return the friction parameters (2 + 4 n,), with the width [rad/s or m/s] of the step."""
+    """Return the friction parameters (1 + 9 n,).
+
+    width [rad/s or m/s]: of the step, for joints of which the model does not know it; 0: sharp.
+    """
     key = "friction parameters"
     if key not in model.bound:
-        losses = (model.viscous, model.coulomb, model.stiction, model.stribeck)
-        model.bound[key] = np.concatenate([[model.n, 0.0], *losses])
+        rows = (
+            model.viscous,
+            model.coulomb,
+            model.stiction,
+            model.stribeck,
+            model.friction_offset,
+            model.friction_load,
+            model.friction_width,
+            model.presliding,
+            model.friction_speed,
+        )
+        model.bound[key] = np.concatenate([[model.n], *rows])
     packed: Array = model.bound[key].copy()
-    packed[int(FRICTION_WIDTH)] = width
+    if width:
+        widths = friction_rows(packed)[int(WIDTH)]
+        widths[widths == 0.0] = width
     return packed
+
+
+def friction_rows(packed: Array) -> Array:
+    """Return the rows (9, n) of packed friction parameters; a view."""
+    return packed[int(FRICTION_HEADER) :].reshape(FRICTION_ROWS, -1)

@@ -18,9 +18,22 @@ GRAVITY = (0.0, 0.0, -9.81)  # [m/s^2], z up
 # One number per joint each
 PER_JOINT = ("q_min", "q_max", "qd_max", "tau_max", "continuous", "rotor_inertia")
 FRICTION = ("viscous", "coulomb", "stiction", "stribeck")
+# The rest of the friction law, with the values that leave it out
+REST_OF_FRICTION = {
+    "friction_offset": 0.0,
+    "friction_load": 0.0,
+    "friction_width": 0.0,
+    "presliding": 0.0,
+    "friction_speed": np.inf,
+}
 
 
 HEADINGS = ("joint", "link", "parent", "type", "range", "effort", "speed", "rotor", "mass")
+
+
+def _same_for_all(name: str) -> Any:
+    """Return a field with one number per joint, the same for all unless given."""
+    return field(default_factory=lambda: np.array(REST_OF_FRICTION[name]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +98,14 @@ class RobotModel(ReadOnlyArrays):
     base_body: RigidBody = field(default_factory=RigidBody)
     gravity: Array = field(default_factory=lambda: np.array(GRAVITY))
 
+    # The rest of the friction law, one entry per coordinate; see `friction_torque`
+    friction_offset: Array = _same_for_all("friction_offset")  # [N m or N], the same both ways
+    friction_load: Array = _same_for_all("friction_load")  # dry friction per torque in the gear
+    # [rad/s or m/s], velocities over which dry friction changes sign, and [rad or m], the travel
+    friction_width: Array = _same_for_all("friction_width")
+    presliding: Array = _same_for_all("presliding")
+    friction_speed: Array = _same_for_all("friction_speed")  # [rad/s or m/s], beyond it: constant
+
     # Derived
     n: int = field(init=False)  # number of coordinates
     coupled: bool = field(init=False)  # whether joints share a coordinate (mimic joints)
@@ -95,8 +116,11 @@ class RobotModel(ReadOnlyArrays):
         def put(name: str, value: Any) -> None:
             object.__setattr__(self, name, value)
 
-        self._freeze()
         put("n", len(self.joint_names))
+        for name in REST_OF_FRICTION:
+            value = np.asarray(getattr(self, name), dtype=np.float64)
+            put(name, np.full(self.n, value) if value.ndim == 0 else value)
+        self._freeze()
         self._check_structure()
         put("frames", MappingProxyType(dict(self.frames)))
         put("coupled", len(self.link_names) != self.n or bool(np.any(self.ratio != 1.0)))
@@ -109,7 +133,7 @@ class RobotModel(ReadOnlyArrays):
             raise ModelError(f"robot '{self.name}' has no movable joint")
         bodies = len(self.link_names)
         shapes: list[tuple[tuple[int, ...], tuple[str, ...]]] = [
-            ((self.n,), (*PER_JOINT, *FRICTION)),
+            ((self.n,), (*PER_JOINT, *FRICTION, *REST_OF_FRICTION)),
             ((bodies,), ("parent", "prismatic", "coordinate", "ratio", "offset", "mass")),
             ((bodies, 3), ("axis", "place", "com")),
             ((bodies, 3, 3), ("rotation", "inertia")),

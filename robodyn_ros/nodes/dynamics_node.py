@@ -17,7 +17,7 @@ from ..detection.monitor import ContactMonitor
 from ..detection.verdict import Verdict
 from ..errors import RobodynError
 from ..model.robot import RobotModel
-from ..sensing.effort import CommandedEffort
+from ..sensing.effort import CommandedEffort, JointTorque
 from ..sensing.sample import Sample
 from .codec import collision_state, fill_wrench, force_arrow
 from .log_lines import ContactLog
@@ -43,8 +43,12 @@ class DynamicsNode(StateNode):
     def configure(self, model: RobotModel) -> None:
         """Create monitor, topics and services."""
         settings = self.settings
-        sensing, commanded = settings.sensing, settings.effort == "command"
-        self.monitor = ContactMonitor(model, settings.monitor, sensing, commanded=commanded)
+        sensing, effort = settings.sensing, settings.effort
+        commanded = effort.source == "command"
+        self.torque = JointTorque(model, effort)
+        self.monitor = ContactMonitor(
+            model, settings.monitor, sensing, commanded=commanded, effort=effort
+        )
         self.residual = JointStateMessage(model.joint_names, "effort")
         self.wrench = WrenchStamped()
         self.to_residual = self.local_publisher(JointState, "~/residual", STATE_OUT)
@@ -65,10 +69,12 @@ class DynamicsNode(StateNode):
         """Return a function that applies these settings; raise if they are invalid."""
         if self.robot is None:
             return super().prepare_settings(settings)
-        parts = self.monitor.prepare(settings.monitor)
+        parts = self.monitor.prepare(settings.monitor, settings.effort)
+        torque = JointTorque(self.robot, settings.effort)
 
         def apply() -> None:
             self.monitor.apply(parts)
+            self.torque = torque
             self.monitor.set_sensing(settings.sensing)
             self.sampler.apply(settings.sensing)
             if self.commands is not None:
@@ -84,7 +90,7 @@ class DynamicsNode(StateNode):
         if sample.status.valid and not measured:
             self.last_warning = f"no torque: {sample.cause}"
         previous = self.monitor.verdict
-        verdict = self.monitor.update(sample)
+        verdict = self.monitor.update(self.torque.of_sample(sample))
         if verdict is previous:
             return
         if measured:

@@ -90,7 +90,7 @@ def first_parameters(model: RobotModel, robot: RobotSettings) -> Parameters:
         "demo_node": which | {"active": True},
         "dynamics_node": which
         | {
-            "effort": "joint_states",
+            "effort.source": "joint_states",
             "monitor.contact.base": _numbers(contact),
             "monitor.collision.base": _numbers(collision),
         },

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from ..control.arm_settings import ArmSettings
 from ..detection.monitor_settings import MonitorSettings
 from ..errors import ArgumentError
+from ..model.friction_settings import FrictionSettings
 from ..model.robot import RobotModel
 from ..model.robots import load_robot
+from ..sensing.effort_settings import EffortSettings
 from ..sensing.settings import SensingSettings
 from ..settings import ParameterSet, check, group, setting
 
@@ -31,11 +33,13 @@ class RobotSettings(ParameterSet):
     strict: bool = setting(
         False, "reject physically inconsistent inertias instead of a warning", fixed=True
     )
+    friction: FrictionSettings = group(FrictionSettings)
 
     def load(self, description: str) -> RobotModel:
         """Return the model by name, from the file or from this description."""
         source, lock = self.name or self.urdf or description, list(self.lock) or None
-        return load_robot(source, self.root or None, self.tip or None, lock, self.strict)
+        model = load_robot(source, self.root or None, self.tip or None, lock, self.strict)
+        return self.friction.of(model)
 
 
 @dataclass(frozen=True)
@@ -118,12 +122,10 @@ class DynamicsSettings:
 
     robot: RobotSettings = group(RobotSettings)
     rate: float = setting(500.0, NOMINAL_RATE, "Hz", low=1.0, high=1e4, fixed=True)
-    effort: str = setting(
-        "command", "where the torque comes from", choices=("command", "joint_states"), fixed=True
-    )
     heartbeat: float = setting(
         0.005, "longest time between two messages of the collision state", "s", low=0.0
     )
+    effort: EffortSettings = group(EffortSettings)
     sensing: SensingSettings = group(SensingSettings)
     monitor: MonitorSettings = group(MonitorSettings)
 

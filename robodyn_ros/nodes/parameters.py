@@ -16,6 +16,7 @@ from rclpy.parameter import Parameter
 from rclpy.qos import qos_profile_parameters
 
 from ..errors import ArgumentError, RobodynError
+from ..sensing.effort_settings import RENAMED as RENAMED_EFFORT
 from ..settings import About, changed, converted, leaves
 from .node_settings import SETTINGS
 
@@ -26,6 +27,7 @@ RENAMED = {
     "stamps": "sensing.stamps",
     "motion": "active of demo_node",
     "demo_speed": "speed of demo_node",
+    **RENAMED_EFFORT,
 }
 MAX_PAIRED = 12  # refused parameters of one request that are tried in pairs
 MAX_NAME = 200  # [characters] of a name that are compared

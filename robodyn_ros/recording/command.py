@@ -73,8 +73,8 @@ def analysed(options: AnalysisOptions, progress: Progress = quiet) -> Iterator[A
     with open_bag(path) as bag:
         model, parameters = _model_and_parameters(options, bag.custom, _description(bag))
         sources = options.sources
-        if sources.effort == "auto" and parameters.effort:
-            sources = replace(sources, effort=parameters.effort)
+        if sources.effort == "auto" and parameters.source:
+            sources = replace(sources, effort=parameters.source)
         sensing, rate = parameters.sensing, parameters.rate
         run = read_run(bag, model, sources, options.gains, progress, sensing=sensing, rate=rate)
         yield _analysis(options, run, model, parameters, bag)
@@ -142,9 +142,11 @@ def _analysis(
         parameters.sensing,
         commanded=run.effort == "command",
         certain=True,
+        effort=parameters.effort,
     )
+    run = replace(run, samples=found.samples)
     found = found.only(run.usable).since(run.start)
-    parameters = replace(parameters, effort="" if run.effort == "columns" else run.effort)
+    parameters = replace(parameters, source="" if run.effort == "columns" else run.effort)
     spans, truth = true_spans(run), f"the topic {options.sources.truth}"
     if options.contacts is not None:
         spans, truth = list(options.contacts), "--contact"
@@ -177,6 +179,7 @@ def _model_and_parameters(
     parts = {} if options.robot else robot
     lock = [joint for joint in parts.get("lock") or () if joint]
     model = load_robot(str(source), parts.get("root") or None, parts.get("tip") or None, lock)
+    model = node_yaml.friction_of(parts).of(model)
     if options.robot:
         path = Path(options.robot)
         robot = {"urdf": str(path.resolve())} if path.exists() else {"name": options.robot}
@@ -198,7 +201,7 @@ def _default_parameters(model: RobotModel) -> NodeParameters:
     """Return the parameters in config/ for a built-in arm, else the defaults."""
     try:
         path = share_path("config", model.name, "dynamics_node.yaml")
-        return replace(node_yaml.from_file(path), effort="")
+        return replace(node_yaml.from_file(path), source="")
     except (ArgumentError, FileNotFoundError):
         return NodeParameters({}, "", MonitorSettings())
 

@@ -10,6 +10,8 @@ from typing import Any
 
 from ..detection.monitor_settings import MonitorSettings
 from ..errors import ArgumentError
+from ..model.friction_settings import FrictionSettings
+from ..sensing.effort_settings import RENAMED, SOURCES, EffortSettings
 from ..sensing.settings import SensingSettings
 from ..settings import changed, converted, leaves, yaml_section
 
@@ -22,23 +24,32 @@ DESCRIPTION = "robodyn_ros.robot_description"  # metadata of a bag: the URDF
 class NodeParameters:
     """Parameters of a dynamics_node."""
 
-    robot: Mapping[str, Any]  # name, urdf, root, tip, lock
-    effort: str
+    robot: Mapping[str, Any]  # name, urdf, root, tip, lock, friction.…
+    source: str  # of the effort: command or joint_states; empty: not known
     monitor: MonitorSettings
     sensing: SensingSettings = SensingSettings()
+    effort: EffortSettings = EffortSettings()  # without its source
     rate: float | None = None  # [Hz], nominal, of the joint states
 
 
 def from_flat(values: Mapping[str, Any]) -> NodeParameters:
     """Return the parameters by their dotted names, as the node lists them; others are ignored."""
     rate = values.get("rate")
+    effort = _below("effort.", values)
     return NodeParameters(
         robot=_below("robot.", values),
-        effort=str(values.get("effort", "")),
+        source=str(effort.pop("source", "")),
+        effort=_settings(EffortSettings(), effort),
         monitor=_settings(MonitorSettings(), _below("monitor.", values)),
         sensing=_settings(SensingSettings(), _below("sensing.", values)),
         rate=float(rate) if isinstance(rate, (int, float)) and rate > 0.0 else None,
     )
+
+
+def friction_of(robot: Mapping[str, Any]) -> FrictionSettings:
+    """Return the friction among the parameters of a robot."""
+    found: FrictionSettings = _settings(FrictionSettings(), _below("friction.", robot))
+    return found
 
 
 def _below(prefix: str, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -57,9 +68,22 @@ def from_bag(custom: Mapping[str, str]) -> NodeParameters | None:
     """Return the parameters of the node that a bag was recorded with, or None."""
     try:
         values = json.loads(custom[KEY])
-        return from_flat(values) if isinstance(values, dict) else None
+        return from_flat(_renamed(values)) if isinstance(values, dict) else None
     except (KeyError, ValueError):
         return None
+
+
+def _renamed(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters of an older recording by today's names."""
+    old = {name: values[name] for name in RENAMED if name in values}
+    new = {name: value for name, value in values.items() if name not in RENAMED}
+    if "effort" in old:
+        new["effort.source"] = old["effort"]
+    if old.get("monitor.friction"):
+        new["effort.friction"] = "model"
+    if old.get("monitor.gravity_free"):
+        new["effort.gravity"] = "removed"
+    return new
 
 
 def from_file(path: Path) -> NodeParameters:
@@ -82,6 +106,9 @@ def from_file(path: Path) -> NodeParameters:
             found |= _flat(section.get("ros__parameters") or {})
     if not found:
         raise ArgumentError(f"'{path}' has no parameters of {NODE}")
+    if old := sorted(RENAMED.keys() & found.keys()):
+        names = ", ".join(f"{name} is now {RENAMED[name]}" for name in old)
+        raise ArgumentError(f"parameters in '{path}' have new names: {names}")
     return from_flat(found)
 
 
@@ -89,8 +116,10 @@ def text(parameters: NodeParameters, remarks: Iterable[str] = ()) -> str:
     """Return the YAML that makes a node run with these parameters."""
     usual = {name: value for name, value, _ in leaves(SensingSettings())}
     values = {f"robot.{k}": v for k, v in parameters.robot.items() if v and v != [""]}
-    if parameters.effort in ("command", "joint_states"):
-        values["effort"] = parameters.effort
+    if parameters.source in SOURCES:
+        values["effort.source"] = parameters.source
+    plain = {name: value for name, value, _ in leaves(EffortSettings())}
+    values |= {f"effort.{k}": v for k, v, _ in leaves(parameters.effort) if v != plain[k]}
     values |= {f"sensing.{k}": v for k, v, _ in leaves(parameters.sensing) if v != usual[k]}
     units = {}
     for name, value, about in leaves(parameters.monitor):

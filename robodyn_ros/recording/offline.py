@@ -23,6 +23,8 @@ from ..detection.monitor_step import CONTACT, GAP, OVERFLOW, SCALED, STUCK, TARI
 from ..detection.verdict import Verdict
 from ..errors import ArgumentError
 from ..model.robot import RobotModel
+from ..sensing.effort import JointTorque
+from ..sensing.effort_settings import EffortSettings
 from ..sensing.log import Log
 from ..sensing.sample import Status
 from ..sensing.sampler import Samples, sample_rows
@@ -224,14 +226,19 @@ def detect(
     *,
     commanded: bool = False,
     certain: bool = False,
+    effort: EffortSettings | None = None,
 ) -> Detection:
     """Return the verdicts of the live pipeline on every sample of a log.
 
     commanded: the log's torque is the commanded one, not measured. certain: keep the residual
-    without what lost samples may have caused, too.
+    without what lost samples may have caused, too. effort: what the log's tau means, by default
+    the motors' torque; its `source` does not matter here.
     """
     samples, settings = samples_of(model, log, sensing), settings or MonitorSettings()
-    rows = monitor_rows(model, samples, settings, sensing, commanded=commanded, certain=certain)
+    samples = JointTorque(model, effort).of_samples(samples)
+    rows = monitor_rows(
+        model, samples, settings, sensing, commanded=commanded, certain=certain, effort=effort
+    )
     return Detection(model, settings, samples, rows)
 
 

@@ -179,7 +179,9 @@ def yaml_at(tuning: Tuning, parameters: NodeParameters, scale: float, name: str)
         f"From {name}, {60.0 * tuning.hours:.1f} min free of contact: "
         f"{_outcome(tuning, int(np.argmin(np.abs(SCALES - scale))))}."
     )
-    settings = NodeParameters(parameters.robot, parameters.effort, tuning.at(scale))
+    settings = NodeParameters(
+        parameters.robot, parameters.source, tuning.at(scale), effort=parameters.effort
+    )
     return text(settings, [remark])
 
 

@@ -1,5 +1,7 @@
 """The torque on the joints: measured efforts, or the commands that were applied.
 
+`JointTorque` turns either into torque, live and over recordings, before anything else sees it.
+
 A command acts from its arrival until the next one, clipped to the actuator limits. Where commands
 stop, the driver holds the arm by itself: the applied torque is unknown then, and for a while after
 they resume.
@@ -14,8 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ..dynamics.compile import kernel
+from ..dynamics.dispatch import per_joint
 from ..model.packed_model import U
 from ..model.robot import RobotModel
+from ..settings import one_or_each
+from .effort_settings import EffortSettings
 from .sample import Sample, Status
 from .sampler import Samples
 from .settings import SensingSettings
@@ -57,6 +62,28 @@ def applied_torque(state, t, restart, silence, hand_over):
 def command_silence(settings: SensingSettings, period: float) -> float:
     """Return how long commands may be missing [s]; period: nominal, of the samples [s]."""
     return max(settings.silence, settings.silence_periods * period) + period
+
+
+class JointTorque:
+    """Torque from effort, by gain and offset of the settings."""
+
+    def __init__(self, model: RobotModel, settings: EffortSettings | None = None) -> None:
+        self.settings = settings or EffortSettings()
+        self._gain = per_joint(model, "effort.gain", one_or_each(self.settings.gain))
+        self._offset = per_joint(model, "effort.offset", one_or_each(self.settings.offset))
+        self._same = bool((self._gain == 1.0).all() and not self._offset.any())
+
+    def of_sample(self, sample: Sample) -> Sample:
+        """Return the sample with its torque in place of its effort."""
+        if self._same or sample.tau is None:
+            return sample
+        return sample._replace(tau=self._gain * sample.tau - self._offset)
+
+    def of_samples(self, samples: Samples) -> Samples:
+        """The same for many samples."""
+        if self._same:
+            return samples
+        return replace(samples, tau=self._gain * samples.tau - self._offset)
 
 
 class CommandedEffort:

@@ -133,4 +133,5 @@ def perturbed(
         viscous=model.viscous * factor(friction, model.n),
         coulomb=model.coulomb * dry_friction,
         stiction=model.stiction * dry_friction,
+        friction_load=model.friction_load * dry_friction,
     )

@@ -140,7 +140,7 @@ class ElasticJointPlant(RigidPlant):
             root = np.sqrt(factors)
             return float(np.linalg.eigvalsh(root[:, None] * inverse * root).max())
 
-        viscous, coulomb, stiction, _ = self._friction_rows().T
+        viscous, coulomb, stiction, *_ = self._friction_rows().T
         low, high, stop, brake = self._stop_rows().T
         limited = np.isfinite(low) | np.isfinite(high)
         drag = viscous + np.maximum(coulomb, stiction) / self.friction_width + limited * brake

@@ -11,9 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ..dynamics.friction import SlidingFriction
 from ..dynamics.kinematics import forward_kinematics
 from ..dynamics.newton_euler import inverse_dynamics
 from ..errors import ArgumentError, ModelError, RobodynError, one_of, positive
+from ..model.packed_model import VISCOUS, friction_rows
 from ..model.rigid_body import as_inertia
 from ..model.robot import Payload, RobotModel
 from ..model.urdf_writer import to_urdf
@@ -49,7 +51,7 @@ class MujocoPlant(Plant):
     timestep: MuJoCo's longest step [s]; a longer `dt` is divided into equal ones.
     integrator: 'implicitfast', 'euler', or 'rk4', which is far more accurate for free motion, but
     reports contact forces of its last stage only.
-    friction, friction_width: the smooth Stribeck law of RigidPlant.
+    friction, friction_width: the friction law of RigidPlant.
     stops: whether MuJoCo's own joint limits act.
 
     `contacts` holds the contacts of the last step; `state.tau_ext` includes them and all pushes.
@@ -137,8 +139,9 @@ class MujocoPlant(Plant):
             qpos, qvel = self.mj_data.qpos.copy(), self.mj_data.qvel.copy()
             self._compile()
             self.mj_data.qpos[:], self.mj_data.qvel[:] = qpos, qvel
-        viscous, self._coulomb, self._stiction, self._fading = self._friction_rows().T.copy()
-        self.mj_model.dof_damping[self._leader_dof] = viscous
+        self._losses, rows = SlidingFriction(self.model), self._friction_rows().T
+        friction_rows(self._losses.packed)[:] = rows
+        self.mj_model.dof_damping[self._leader_dof] = self._viscous = rows[int(VISCOUS)].copy()
         self._update_locked(self.state.q)
         for joint in self.model.joint_names:
             brake = self.mj_model.equality(_brake(joint)).id
@@ -157,7 +160,10 @@ class MujocoPlant(Plant):
             data.qfrc_applied[:] = 0.0
             data.qfrc_applied[dof] = motor
             if self.friction:
-                data.qfrc_applied[dof] -= self._dry_friction(data.qvel[dof])
+                # MuJoCo itself damps in proportion to speed
+                qd = data.qvel[dof]
+                losses = self._losses.of_drive(qd, motor, h)
+                data.qfrc_applied[dof] -= losses - self._viscous * qd
             if self.pushes:
                 pushed = self._push_torque(self.state.t + (i + 0.5) * h)
                 data.qfrc_applied += pushed
@@ -176,10 +182,6 @@ class MujocoPlant(Plant):
         ]
         tau_ext = self._G.T @ external[self._dof]
         return data.qpos[self._leader_at], data.qvel[dof], motor, tau_ext
-
-    def _dry_friction(self, qd: Array) -> Array:
-        above = (self._stiction - self._coulomb) * np.exp(-np.abs(qd) * self._fading)
-        return (self._coulomb + above) * np.tanh(qd / self.friction_width)
 
     def _push_torque(self, t: float) -> Array:
         """Return the torque of the pushes at time t [s] on all of MuJoCo's joints (nv,)."""

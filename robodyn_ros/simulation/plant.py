@@ -10,12 +10,16 @@ import numpy.typing as npt
 
 from ..dynamics.kinematics import forward_kinematics
 from ..errors import ArgumentError, one_of
-from ..model.packed_model import pack_friction
+from ..model import packed_model as at
+from ..model.packed_model import friction_rows, pack_friction
 from ..model.robot import Payload, RobotModel
 from .disturbances import RAMP, Fault, Push, make_fault, make_push
 from .sensors import Measurement, SensorModel, Sensors
 
 Array = npt.NDArray[np.float64]
+
+# Friction parameters that are torques, per speed or per torque
+SIZES = [int(k) for k in (at.VISCOUS, at.COULOMB, at.STICTION, at.FRICTION_OFFSET, at.LOAD)]
 
 
 class PlantState(NamedTuple):
@@ -32,6 +36,7 @@ class Plant(ABC):
     """Simulated arm. Time advances only in `step`."""
 
     friction: bool  # whether the joints have friction
+    friction_width: float  # [rad/s or m/s], over which dry friction changes sign at least
 
     def __init__(
         self,
@@ -167,11 +172,15 @@ class Plant(ABC):
                 self.motor_bias[k] = fault.value
 
     def _friction_rows(self) -> Array:
-        """Return viscous, Coulomb and static friction and the latter's decay (n, 4)."""
-        rows = pack_friction(self.model)[2:].reshape(4, -1).T * float(self.friction)
+        """Return the friction of each joint (n, 9), as in `packed_model`."""
+        rows = friction_rows(pack_friction(self.model)).T.copy()
+        # A narrower step than this is too stiff to integrate
+        rows[:, int(at.WIDTH)] = np.maximum(rows[:, int(at.WIDTH)], self.friction_width)
+        if not self.friction:
+            rows[:, SIZES] = 0.0
         for fault in self.faults.values():
             if fault.kind == "friction":
-                rows[self._joint(fault.joint), :3] *= fault.value
+                rows[self._joint(fault.joint), SIZES] *= fault.value
         return rows
 
     def _update_locked(self, positions: Array) -> None:

@@ -25,7 +25,8 @@ class RigidPlant(Plant):
 
     q (n,) [rad or m] and qd (n,) [rad/s or m/s]: initial state, 0 by default. method:
     'fourth_order' (Runge-Kutta) or 'semi_implicit' (Euler); each step is cut into `substeps`.
-    friction: the model's Stribeck friction, smoothed over `friction_width` [rad/s or m/s].
+    friction: the model's friction, whose step is smoothed over at least `friction_width`
+    [rad/s or m/s].
     stops: whether joints bounce softly off their limits. saturate: whether torques are clipped to
     the actuator limits. probes: balls on the robot that touch obstacles; by default one at each
     link's origin. seed: random seed of the sensor noise.
@@ -74,7 +75,7 @@ class RigidPlant(Plant):
     def _begin(self, x: Array, xd: Array) -> None:
         """Start from these positions and velocities of all bodies, motors included."""
         n = self.model.n
-        self._numbers = np.concatenate([x, xd, np.zeros(2 * n)])
+        self._numbers = np.concatenate([x, xd, np.zeros(3 * n)])
         self._scratch = np.zeros(5 * x.size + 2 * n)
 
     def _rebuild(self) -> None:
@@ -138,7 +139,7 @@ class RigidPlant(Plant):
     def _advance(self, command: Array, dt: float) -> tuple[Array, Array, Array, Array]:
         n = self.model.n
         pushes = self._push_rows(dt) if self.pushes else EMPTY
-        tables = (self._drives, self.friction_width, pushes, self._probe_rows, self._obstacle_rows)
+        tables = (self._drives, pushes, self._probe_rows, self._obstacle_rows)
         options = (self.model.coupled, self.method, self._substeps(dt), dt)
         numbers = (self._command, self._numbers, self._scratch)  # the command: a contiguous copy
         if rigid_step(self._block, *tables, *options, *numbers, self._elastic):
@@ -147,5 +148,5 @@ class RigidPlant(Plant):
                 "take a smaller dt, more substeps or softer contacts"
             )
         x = self._numbers.copy()
-        half = x.size // 2 - n  # positions, velocities, then external and motor torque
+        half = (x.size - 3 * n) // 2  # positions, velocities, sliding, external and motor torque
         return x[:n], x[half : half + n], x[-n:], x[-2 * n : -n]

@@ -7,26 +7,27 @@ x = (q, theta), [Khalil2019] (7.35). Tables are flat, one row each:
     probes     row of the body, point (3) on it, radius: a ball that can touch obstacles
     obstacles  plane: 0, a point (3) of it, unit normal (3); sphere: 1, centre (3), radius, 0, 0;
                then stiffness [N/m] and damping [N s/m^2] (multiplied by the depth)
-    drives     viscous, Coulomb and static friction, decay of the latter; stop: lowest and highest
-               position, stiffness, damping; motor: limit, gain, bias; spring between motor and
-               joint: stiffness, damping; rotor inertia (these three for elastic joints)
+    drives     friction, as in `packed_model`; stop: lowest and highest position, stiffness,
+               damping; motor: limit, gain, bias; spring between motor and joint: stiffness,
+               damping; rotor inertia (these three for elastic joints)
+
+The state of dry friction of each joint, s, is integrated exactly at the speed of each stage.
 """
 
 import math
 
 from ..dynamics.compile import U1, U2, U3, index, inline, kernel
 from ..dynamics.forward_dynamics import _articulated_bodies, _through_mass_matrix
-from ..dynamics.friction import friction_law
+from ..dynamics.friction import friction_of_drive, sliding
 from ..dynamics.joints import R_, o_, place_base, place_bodies
 from ..dynamics.vector import ZERO, add, column_z, cross, dot, load3, load9, matvec, scale, sub
 from ..model import packed_model as at
 from ..model.packed_model import U
 
-LOAD, PROBE, OBSTACLE, DRIVE = U(10), U(5), U(9), U(14)
-VISCOUS, COULOMB, STICTION, FADING = (U(k) for k in range(4))
-LOWEST, HIGHEST, STOP, STOP_DAMPING = (U(k) for k in range(4, 8))
-LIMIT, GAIN, BIAS = (U(k) for k in range(8, 11))
-SPRING, SPRING_DAMPING, ROTOR = (U(k) for k in range(11, 14))
+LOAD, PROBE, OBSTACLE, DRIVE = U(10), U(5), U(9), U(19)
+LOWEST, HIGHEST, STOP, STOP_DAMPING = (U(k) for k in range(9, 13))
+LIMIT, GAIN, BIAS = (U(k) for k in range(13, 16))
+SPRING, SPRING_DAMPING, ROTOR = (U(k) for k in range(16, 19))
 SEMI_IMPLICIT, FOURTH_ORDER = 0, 1
 
 
@@ -104,16 +105,9 @@ def _external(block, loads, probes, obstacles, q, qd, ext):
 
 
 @inline
-def _driven(drives, d, width, x, v, tau):
-    """Return a motor's torque less friction and the torque of the joint's stop."""
-    left = tau - friction_law(
-        drives[d + VISCOUS],
-        drives[d + COULOMB],
-        drives[d + STICTION],
-        drives[d + FADING],
-        v,
-        math.tanh(v / width),
-    )
+def _driven(drives, d, s, dt, x, v, tau):
+    """Return a motor's torque less friction and the torque of the joint's stop; s is dt old."""
+    left = tau - friction_of_drive(drives, d, U1, sliding(drives, d, U1, s, v, dt), v, tau)
     beyond = max(x - drives[d + HIGHEST], 0.0) + min(x - drives[d + LOWEST], 0.0)
     if beyond != 0.0:
         left -= drives[d + STOP] * beyond + drives[d + STOP_DAMPING] * v
@@ -121,11 +115,11 @@ def _driven(drives, d, width, x, v, tau):
 
 
 @kernel(
-    "int64(vector, vector, float64, vector, vector, vector, boolean, int64, int64, float64,"
+    "int64(vector, vector, vector, vector, vector, boolean, int64, int64, float64,"
     " vector, vector, vector, boolean)"
 )
 def rigid_step(
-    block, drives, width, loads, probes, obstacles, coupled, method, substeps, dt, command, state,
+    block, drives, loads, probes, obstacles, coupled, method, substeps, dt, command, state,
     scratch, elastic,
 ):  # fmt: skip
     """Integrate (x, xd, mean tau_ext, motor tau) over dt; return 1 if the motion is not finite.
@@ -135,7 +129,8 @@ def rigid_step(
     n = index(block[at.COORDINATES])
     N = n + n if elastic else n
     x, xd = state[:N], state[N : U2 * N]
-    mean, tau = state[U2 * N : U2 * N + n], state[U2 * N + n : U2 * N + n + n]
+    s, mean = state[U2 * N : U2 * N + n], state[U2 * N + n : U2 * N + U2 * n]
+    tau = state[U2 * N + U2 * n : U2 * N + U3 * n]
     y, yd = scratch[:N], scratch[N : U2 * N]
     ydd, sum_v, sum_a = (
         scratch[U2 * N : U3 * N],
@@ -155,6 +150,7 @@ def rigid_step(
         for k in range(N):
             y[k], yd[k], sum_v[k], sum_a[k] = x[k], xd[k], 0.0, 0.0
         for stage in range(stages):
+            old = 0.0 if stage == 0 else (h if stage == 3 else 0.5 * h)
             _external(block, loads, probes, obstacles, q, qd, ext)
             for k in range(n):
                 d = k * DRIVE
@@ -162,11 +158,11 @@ def rigid_step(
                     m = n + k
                     between = drives[d + SPRING] * (y[m] - q[k])
                     between += drives[d + SPRING_DAMPING] * (yd[m] - qd[k])
-                    left = _driven(drives, d, width, y[m], yd[m], tau[k])
+                    left = _driven(drives, d, s[k], old, y[m], yd[m], tau[k])
                     ydd[m] = (left - between) / drives[d + ROTOR]
                     total[k] = between + ext[k]
                 else:
-                    total[k] = _driven(drives, d, width, q[k], qd[k], tau[k]) + ext[k]
+                    total[k] = _driven(drives, d, s[k], old, q[k], qd[k], tau[k]) + ext[k]
             if coupled:
                 bad = _through_mass_matrix(block, q, qd, total, qdd)
             else:
@@ -182,6 +178,9 @@ def rigid_step(
                 sum_a[k] += weight * ydd[k]
                 y[k] = x[k] + ahead * yd[k]
                 yd[k] = xd[k] + ahead * ydd[k]
+        for k in range(n):  # at the drive's mean speed over the step
+            m = n + k if elastic else k
+            s[k] = sliding(drives, k * DRIVE, U1, s[k], xd[m] + 0.5 * h * sum_a[m], h)
         for k in range(N):
             xd[k] += h * sum_a[k]
             x[k] += h * (xd[k] if method == SEMI_IMPLICIT else sum_v[k])

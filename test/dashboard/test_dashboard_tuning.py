@@ -9,7 +9,7 @@ VALUES = {
     "monitor.gain": [50.0],
     "monitor.contact.base": [2.5, 1e-05, 1e20],
     "monitor.masked": [""],
-    "monitor.friction": False,
+    "robot.strict": False,
     "robot.name": "lwr_iii",
     "robot.urdf": 'a "quoted": path\\#1',
     "plant.seed": 3,

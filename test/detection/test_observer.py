@@ -1,5 +1,7 @@
 """The momentum residual: what it must converge to, how fast, and what must not disturb it."""
 
+import math
+
 import numpy as np
 import pytest
 from oracle import random_tree
@@ -138,7 +140,7 @@ def test_friction_that_fades_with_speed_is_followed_through_reversals():
     arrays = [log[name] for name in ("t", "q", "qd", "tau")]
     found = residual(model, *arrays, 50.0, True, friction_width=width)
     np.testing.assert_allclose(found, r, atol=1e-9)
-    sharp = residual(model, *arrays, 50.0, True)
+    sharp = residual(model, *arrays, 50.0, True, friction_width=0.0)
     assert np.abs(sharp).max() > 2.0
     assert np.abs(r).max() < 0.1
 
@@ -154,6 +156,59 @@ def test_a_friction_width_that_makes_no_sense_is_refused():
         residual(
             model, [0.0], still[:1], still[:1], still[:1], 50.0, kind="energy", friction_width=0.1
         )
+
+
+def with_whole_law(model):
+    """The arm with every term of the friction law."""
+    return model.replace(
+        stiction=0.7 * model.coulomb,
+        stribeck=3.0,
+        friction_offset=0.5,
+        friction_load=0.08,
+        friction_width=0.02,
+        presliding=2e-4,
+        friction_speed=0.4,
+    )
+
+
+@pytest.mark.parametrize("gravity_free", [False, True])
+def test_the_whole_friction_law_is_followed_through_reversals(gravity_free):
+    model = with_whole_law(rd.robots.kuka_lwr4())
+    plant = moving_arm(model, 9, friction=True)
+    observer = MomentumObserver(model, 50.0, True)
+
+    def torque(k, state):
+        return rd.gravity_torque(model, state.q) + 25.0 * math.cos(0.02 * k)
+
+    log, r, _ = run(plant, observer, 600, torque)
+    assert np.abs(r).max() < 0.15  # of up to 20 N m
+    turns = np.diff(np.sign(log["qd"]), axis=0) != 0
+    assert turns.any(axis=0).sum() >= 4 and np.abs(log["qd"]).max() > 0.4
+    arrays = [log[name] for name in ("t", "q", "qd", "tau")]
+    np.testing.assert_allclose(residual(model, *arrays, 50.0, True), r, atol=1e-9)
+    for left_out in ("friction_offset", "friction_load", "presliding"):
+        without = residual(model.replace(**{left_out: 0.0}), *arrays, 50.0, True)
+        assert np.abs(without).max() > 0.4, left_out
+    if gravity_free:
+        arrays[3] = arrays[3] - rd.gravity_torque(model, log["q"])
+        free = residual(model, *arrays, 50.0, True, gravity_free=True)
+        np.testing.assert_allclose(free, r, atol=0.05)
+
+
+@pytest.mark.parametrize("presliding", [0.0, 1e-4])
+def test_noise_at_rest_is_not_taken_for_friction(presliding):
+    """Velocities of 1e-3 rad/s rms: the sharp sign makes N m of them."""
+    model = rd.robots.kuka_lwr4().replace(presliding=presliding)
+    q, random = np.full(7, 0.4), np.random.default_rng(3)
+    watched = MomentumObserver(model, 50.0, True)
+    bare = MomentumObserver(model, 50.0)
+    sharp = MomentumObserver(model.replace(presliding=0.0), 50.0, True, friction_width=0.0)
+    seen = []
+    for _ in range(2000):
+        sample = (q, 1e-3 * random.normal(size=7), rd.gravity_torque(model, q), 1e-3)
+        seen.append([observer.update(*sample) for observer in (watched, bare, sharp)])
+    smooth, without, jumps = np.abs(np.array(seen)[200:]).max(axis=0)
+    assert (smooth - without).max() < 0.3 and (jumps - without).max() > 3.0
 
 
 def test_gravity_free_commands():

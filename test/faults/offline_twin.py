@@ -65,14 +65,18 @@ class RecordedRig(fault_rig.Rig):
         path = folder / f"bag_{self.made.index(self)}"
         self.write_bag(path)
         settings = self.detector.settings
-        sources = Sources(effort=settings.effort)
+        sources = Sources(effort=settings.effort.source)
         with open_bag(path) as bag:
             samples = read_samples(
                 bag, self.model, sources, sensing=settings.sensing, rate=settings.rate
             ).samples
-        commanded = settings.effort == "command"
         found = detect(
-            self.model, samples, settings.monitor, settings.sensing, commanded=commanded
+            self.model,
+            samples,
+            settings.monitor,
+            settings.sensing,
+            commanded=settings.effort.source == "command",
+            effort=settings.effort,
         )
         rows = np.flatnonzero(samples.valid).tolist()
         ours, theirs = samples.t[rows], np.array([t for t, _ in self.verdicts])

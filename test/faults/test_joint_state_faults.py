@@ -23,7 +23,7 @@ from robodyn_ros.control.arm_controller import Mode
 from robodyn_ros.sensing.sample import Status
 
 NAMES = list(rd.robots.lwr_iii().joint_names)
-MEASURED = {"effort": "joint_states"}
+MEASURED = {"effort.source": "joint_states"}
 QUIET = {"UNKNOWN", "CLEAR"}
 
 

@@ -230,7 +230,8 @@ def peers(reliability):
 
     def play():
         qos = QoSProfile(depth=10, reliability=reliability)
-        args = ["-p", "robot.name:=lwr_iii", "-p", "effort:=joint_states", "--log-level", "fatal"]
+        given = ("robot.name:=lwr_iii", "effort.source:=joint_states")
+        args = [*(x for one in given for x in ("-p", one)), "--log-level", "fatal"]
         with bench(SimulatorNode, DynamicsNode, args=args) as there:
             detector = there.nodes[1]
             there.until(lambda: detector.last_state is not None)

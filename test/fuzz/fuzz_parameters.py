@@ -86,9 +86,12 @@ RULES: dict[str, dict[str, Any]] = {
     "dynamics_node": {
         **SENSING,
         "heartbeat": Number(0.0, INF, (0.0, 0.1)),
+        "effort.gain": Each(-1e6, 1e6, (0.9, 1.1)),
+        "effort.offset": Each(-1e6, 1e6, (-0.1, 0.1)),
+        "effort.side": Choice(("motor", "link")),
+        "effort.gravity": Choice(("included", "removed")),
+        "effort.friction": Choice(("none", "model")),
         "monitor.gain": GAIN,
-        "monitor.friction": Switch(),
-        "monitor.gravity_free": Switch(),
         "monitor.debounce": Number(0.0, 1.0, (0.0, 0.05)),
         "monitor.hysteresis": Number(0.05, 1.0, (0.3, 0.9)),
         "monitor.release": Number(0.0, 10.0, (0.0, 0.1)),
@@ -138,10 +141,13 @@ RULES: dict[str, dict[str, Any]] = {
     },
 }
 # Right or not with others: one threshold over the other; pid and a friction that asks for more
-# than a low frequency gives
-TOGETHER = ("monitor.contact.base", "monitor.collision.base", "arm.controller", "arm.friction")
+# than a low frequency gives. A gain of 0 is in its range, and refused.
+TOGETHER = (
+    *("monitor.contact.base", "monitor.collision.base", "arm.controller", "arm.friction"),
+    "effort.gain",
+)
 FIXED = {
-    "dynamics_node": ("robot.name", "robot.urdf", "effort"),
+    "dynamics_node": ("robot.name", "robot.urdf", "effort.source"),
     "controller_node": ("robot.name", "rate", "lockstep", "sensing.stamps"),
     "simulator_node": ("robot.root", "rate", "plant.kind", "plant.start", "plant.seed"),
 }

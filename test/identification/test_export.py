@@ -9,13 +9,18 @@ from ros_harness import bench
 from sample_cases import valid_sample
 
 import robodyn_ros as rd
+from robodyn_ros.detection.observer import residual
 from robodyn_ros.errors import ArgumentError, UrdfError
 from robodyn_ros.identification.export import updated_urdf
 from robodyn_ros.identification.identify import identify
+from robodyn_ros.identification.residual import GAIN, largest_residual
 from robodyn_ros.nodes.controller_node import ControllerNode
 from robodyn_ros.nodes.dynamics_node import DynamicsNode
 from robodyn_ros.nodes.simulator_node import SimulatorNode
+from robodyn_ros.sensing.log import Log
 from robodyn_ros.simulation.disturbances import perturbed
+from robodyn_ros.simulation.rigid import RigidPlant
+from robodyn_ros.simulation.sensors import LWR_SENSORS
 
 pytest.importorskip("cvxpy")
 yaml = pytest.importorskip("yaml")
@@ -99,7 +104,7 @@ def test_a_node_accepts_every_parameter(identified, kind):
         np.testing.assert_allclose(
             node.robot.inertial_parameters(), found.model.inertial_parameters()
         )
-        np.testing.assert_allclose(node.robot.viscous, found.straight.viscous)
+        np.testing.assert_allclose(node.robot.viscous, found.model.viscous, rtol=1e-5)
 
 
 def test_the_detector_is_quiet_on_the_motion_and_detects_a_push(identified):
@@ -114,3 +119,75 @@ def test_the_detector_is_quiet_on_the_motion_and_detects_a_push(identified):
             levels.append(monitor.update(sample).level.name)
     assert set(levels[50:500]) == {"CLEAR"}
     assert levels[-1] == "COLLISION"
+
+
+# ---------------------------------------------------------------- a robot with real friction
+
+LAW = {"friction_offset": [0.4, -0.2], "friction_load": 0.1, "presliding": 4e-4}
+
+
+def recorded(model, real, motion, seed, rest=1.0):
+    """Return what the sensors of a simulated arm report: the motion, then rest."""
+    dt, at_rest = 1e-3, round(rest / 1e-3)
+    times = dt * np.arange(round(motion.duration / dt) + at_rest)
+    q, qd, qdd, _ = motion.at(np.minimum(times, motion.duration))
+    qd[-at_rest:] = qdd[-at_rest:] = 0.0
+    plant, seen = RigidPlant(real, q[0], sensor=LWR_SENSORS, seed=seed, stops=False), []
+    feed_forward = rd.inverse_dynamics(model, q, qd, qdd, friction=True)
+    for k in range(times.size):
+        m = plant.measurement
+        plant.step(feed_forward[k] + 200.0 * (q[k] - m.q) + 20.0 * (qd[k] - m.qd), dt)
+        seen.append(plant.measurement)
+    arrays = (np.array([getattr(m, name) for m in seen]) for name in ("t", "q", "qd", "tau"))
+    return Log(*arrays, f"seed {seed}")
+
+
+@pytest.fixture(scope="module")
+def rough(tmp_path_factory):
+    """An identified robot with every term of friction, an unseen log and the parameter file."""
+    folder = tmp_path_factory.mktemp("rough")
+    nominal = rd.robots.planar_2r().replace(viscous=1.0, coulomb=2.0, tau_max=200.0)
+    real = perturbed(nominal, 1, mass=0.1, com=0.02, inertia=0.1, friction=0.4).replace(**LAW)
+    used, unseen = (recorded(nominal, real, motion_of(nominal, s), s) for s in (1, 2))
+    found = identify(nominal, [used])
+    (folder / "robot.urdf").write_text(found.to_urdf())
+    found.to_yaml(folder / "nodes.yaml", folder / "robot.urdf")
+    return real, found, unseen, folder / "nodes.yaml"
+
+
+def test_the_model_keeps_every_term_of_the_friction(rough):
+    real, found, _, _ = rough
+    model, law = found.model, found.friction
+    np.testing.assert_array_equal(model.friction_offset, law.offset)
+    np.testing.assert_array_equal(model.friction_load, law.load)
+    np.testing.assert_array_equal(model.presliding, law.shape.presliding)
+    np.testing.assert_array_equal(model.friction_width, law.shape.width)
+    np.testing.assert_allclose(model.friction_offset, real.friction_offset, atol=0.1)
+    np.testing.assert_allclose(model.friction_load, real.friction_load, atol=0.03)
+    np.testing.assert_allclose(model.presliding, real.presliding, rtol=0.6)
+    assert (model.friction_speed < 5.0).all()
+    assert not found.straight.friction_load.any()  # a URDF has none
+
+
+def test_the_residual_of_a_fit_is_that_of_the_observer(rough):
+    _, found, log, _ = rough
+    r = residual(found.model, log.t, log.q, log.qd, log.tau, GAIN, True)
+    late = log.t - log.t[0] > 0.3
+    largest = largest_residual(found.model, log, True)
+    np.testing.assert_allclose(largest, np.abs(r[late]).max(axis=0), rtol=1e-6)
+
+
+def test_a_node_on_the_written_set_is_quiet_with_friction_on(rough):
+    _, found, log, path = rough
+    with bench(DynamicsNode, args=["--params-file", str(path)]) as ros:
+        node = ros.nodes[0]
+        assert node.settings.effort.friction == "model"
+        for name in ("coulomb", "friction_offset", "friction_load", "presliding"):
+            given, wanted = getattr(node.robot, name), getattr(found.model, name)
+            np.testing.assert_allclose(given, wanted, rtol=1e-4, atol=1e-9, err_msg=name)
+        settings, robot = node.settings, node.robot
+    quiet = rd.detect(robot, log, settings.monitor, effort=settings.effort)
+    assert (quiet.level[quiet.t > quiet.t[0] + 0.2] == rd.Level.CLEAR).all()
+    assert rd.detect(robot, log, settings.monitor).events  # the friction is above the thresholds
+    pushed = Log(log.t, log.q, log.qd, log.tau - np.where(log.t > 8.0, 6.0, 0.0)[:, None])
+    assert rd.detect(robot, pushed, settings.monitor, effort=settings.effort).events

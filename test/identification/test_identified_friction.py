@@ -3,9 +3,8 @@
 import numpy as np
 from scipy.integrate import solve_ivp
 
+from robodyn_ros.dynamics.friction import RELAXATION_TIME, REST_SPEED
 from robodyn_ros.identification.friction import (
-    RELAXATION_TIME,
-    REST_SPEED,
     TERMS,
     FrictionShape,
     JointFriction,

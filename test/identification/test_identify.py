@@ -80,11 +80,11 @@ def test_the_model_predicts_what_the_fit_predicts(lwr):
     fit = found.fits[1]
     motion = motion_of(found.nominal, 2).at(fit.t)
     tau = rd.inverse_dynamics(found.model, motion.q, motion.qd, motion.qdd)
-    tau = tau + friction_torque(found.model, motion.qd, width=WIDTH) + found.friction.offset
+    tau = tau + friction_torque(found.model, motion.qd)
     fast = ~fit.reversing()
     np.testing.assert_allclose((tau - fit.predicted)[fast], 0.0, atol=0.3)
     losses = found.friction_torque(unseen.t, unseen.q, unseen.qd)
-    expected = friction_torque(found.model, unseen.qd, width=WIDTH) + found.friction.offset
+    expected = friction_torque(found.model, unseen.qd)
     np.testing.assert_allclose(losses, expected, atol=1e-9)
 
 
@@ -241,10 +241,11 @@ def test_yaml(lwr, tmp_path):
     monitor = read["/**/dynamics_node"]["ros__parameters"]["monitor"]
     assert (np.array(monitor["contact"]["base"]) > found.largest_errors).all()
     assert (np.array(monitor["collision"]["base"]) > monitor["contact"]["base"]).all()
-    for node, section in (("dynamics_node", "monitor"), ("controller_node", "arm")):
+    switches = (("dynamics_node", "effort", "model"), ("controller_node", "arm", True))
+    for node, section, value in switches:
         parameters = read[f"/**/{node}"]["ros__parameters"]
         assert parameters["robot"]["urdf"] == str(tmp_path / 'a "robot".urdf')
-        assert parameters[section]["friction"] is True
+        assert parameters[section]["friction"] == value
 
 
 class Page(HTMLParser):

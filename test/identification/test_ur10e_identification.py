@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import robodyn_ros as rd
+from robodyn_ros.detection.observer import residual
 from robodyn_ros.identification.command import read_log, run
 
 pytest.importorskip("cvxpy")
@@ -81,3 +82,30 @@ def test_no_false_alarm_on_held_out_motion_and_every_push_detected(case):
         nominal = bench.Watch(model, None).thresholds([x for x in logs[1:] if x is not out], 1.3)
         fast = np.full(6, bench.SPEED)
         assert (thresholds.at(fast) < nominal.at(fast)).all()
+
+
+def test_friction_with_its_state_halves_the_residual_in_motion(case):
+    """Joints 2 and 3, against a straight line of friction with a sharp sign."""
+    _, found, logs, _ = case
+    errors = {"whole": [], "line": []}
+    for log in logs[1:]:
+        arrays = (log.t, log.q, log.qd, log.tau, bench.OBSERVER_GAIN, True)
+        whole = residual(found.model, *arrays)
+        line = residual(found.straight, *arrays, friction_width=0.0)
+        for name, r in (("whole", whole), ("line", line)):
+            moving = [r[np.abs(log.qd[:, j]) > 0.02, j] for j in (1, 2)]
+            errors[name].append([np.sqrt(np.mean(x**2)) for x in moving])
+    ratio = np.mean(errors["whole"], axis=0) / np.mean(errors["line"], axis=0)
+    assert (ratio < 0.66).all(), ratio
+
+
+def test_a_payload_is_found_and_its_deviation_covers_the_error(case):
+    _, found, _, _ = case
+    rows = np.genfromtxt(DATA / "ur-20_02_19_15harm50secLoad.csv", delimiter=",", skip_footer=1)
+    sound = (np.abs(rows[:, 1:19]) < 50.0).all(axis=1) & (rows[:, 0] > 0.0) & (rows[:, 0] < 1e5)
+    rows = rows[sound]
+    tau = rows[:, 13:19] * bench.GAINS
+    loaded = rd.Log(rows[:, 0], rows[:, 1:7], rows[:, 7:13], tau, "loaded")
+    payload, deviation = rd.identify_payload(found, [loaded], found.model.link_names[-1])
+    assert payload.mass == pytest.approx(2.805, rel=0.075)
+    assert abs(payload.mass - 2.805) < 2.0 * deviation and deviation < 0.3

@@ -27,7 +27,7 @@ from robodyn_ros.model.urdf import load_urdf  # noqa: E402
 OURS = ["simulator_node", "controller_node", "dynamics_node", "demo_node"]
 REPORT = "demo_report"  # prints the table at the end of the demo
 MODULES = {**{name: name for name in OURS}, "composed_nodes": "composed", REPORT: REPORT}
-OWN = ["plant.kind: elastic", "react_to: contact", "effort: command", "speed: 0.1"]
+OWN = ["plant.kind: elastic", "react_to: contact", "effort.source: command", "speed: 0.1"]
 THEIRS = {
     "robot_state_publisher": ["robot_state_publisher"],
     "rviz2": ["rviz2"],
@@ -174,7 +174,7 @@ def nodes_of(started):
 
 def parameters(nodes, name):
     """Return values that differ between files and arguments."""
-    wanted = ("robot.name", "robot.urdf", "plant.kind", "effort", "active")
+    wanted = ("robot.name", "robot.urdf", "plant.kind", "effort.source", "active")
     found = nodes[name]["parameters"]
     return {key: found[key] for key in wanted if key in found}
 
@@ -312,7 +312,7 @@ def test_the_detector_is_connected_as_told(launched, tmp_path):
     nodes = nodes_of(started)
     assert parameters(nodes, "/left/dynamics_node") == {
         "robot.name": "kuka_lwr4",
-        "effort": "joint_states",
+        "effort.source": "joint_states",
     }
     assert nodes["/left/dynamics_node"]["parameters"]["use_sim_time"] is True
     assert nodes["/left/dynamics_node"]["joint_states"] == "/arm/states"

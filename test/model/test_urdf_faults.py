@@ -14,7 +14,7 @@ from urdf_texts import COUPLED, PAIR, TREE, bare, joint, limit, link, mimic, rob
 
 from robodyn_ros.errors import ArgumentError, ModelWarning, RobodynError, UrdfError
 from robodyn_ros.model.checks import mass_matrix_by_jacobians
-from robodyn_ros.model.packed_model import pack_friction
+from robodyn_ros.model.packed_model import friction_rows, pack_friction
 from robodyn_ros.model.urdf import load_urdf
 from robodyn_ros.model.urdf_xml import read_urdf
 
@@ -458,7 +458,8 @@ def test_mutations_load_finite_or_are_refused():
             continue
         loaded += 1
         assert np.all(np.isfinite(model.packed)), text
-        assert np.all(np.isfinite(pack_friction(model))), text
+        *friction, speed = friction_rows(pack_friction(model))
+        assert np.all(np.isfinite(friction)) and np.all(speed == np.inf), text
         assert np.all(np.isfinite(mass_matrix_by_jacobians(model, np.ones(model.n)))), text
         assert np.all(model.q_min <= model.q_max), text
     assert 40 < loaded < 360

@@ -41,7 +41,7 @@ class Arm:
         self.g = rd.gravity_torque(MODEL, self.q)
         self.t = 100.0
         there.until(lambda: self.to_states.get_subscription_count() == 1)
-        if there.nodes[0].settings.effort == "command":
+        if there.nodes[0].settings.effort.source == "command":
             there.until(lambda: self.to_command.get_subscription_count() == 1)
 
     def stay(self, samples, push=(0.0, 0.0)):
@@ -117,7 +117,7 @@ def test_joints_may_come_in_another_order(there):
 
 
 def test_without_torque_nothing_is_known():
-    args = [*ARGS, "-p", "effort:=joint_states"]
+    args = [*ARGS, "-p", "effort.source:=joint_states"]
     with bench(DynamicsNode, args=args) as there:
         states = reports_of(there)
         arm = Arm(there, effort=False)
@@ -159,12 +159,79 @@ def test_parameters_change_while_running_and_bad_ones_are_refused(there):
         ({"monitor__gain": float("nan")}, "finite"),
         ({"monitor__contact__base": 9.0}, "below its contact"),
         ({"monitor__masked": ["elbow"]}, "elbow"),
-        ({"monitor__friction": 3}, "type"),
-        ({"effort": "joint_states"}, "read-only"),
+        ({"effort__friction": True}, "type"),
+        ({"effort__friction": "mine"}, "one of none, model"),
+        ({"effort__gain": [1.0, 0.0]}, "not be 0"),
+        ({"effort__offset": [1.0, 0.0, 0.0]}, "one number or 2"),
+        ({"effort__source": "joint_states"}, "read-only"),
+        ({"robot__friction__load": [0.1]}, "read-only"),
     ):
         result = there.set(node, **bad)
         assert not result.successful and reason in result.reason, (bad, result.reason)
     assert node.settings.monitor.gain == (80.0, 60.0)
+
+
+def test_the_effort_is_turned_into_torque():
+    """A current with the sign reversed and an offset; changed while it runs, too."""
+    effort = ["effort.source:=joint_states", "effort.gain:=[-0.5, -2.0]", "effort.offset:=[3.0]"]
+    with bench(DynamicsNode, args=[*ARGS, *(x for one in effort for x in ("-p", one))]) as there:
+        arm, states = Arm(there), reports_of(there)
+        residuals = there.collect(JointState, "dynamics_node/residual", STATE_IN)
+        gravity = arm.g.copy()
+        arm.g = (gravity + 3.0) / [-0.5, -2.0]
+        arm.stay(100)
+        there.until(lambda: states and states[-1].level is rd.Level.CLEAR)
+        assert np.abs(residuals[-1].effort).max() < 1e-9
+        node = there.nodes[0]
+        assert there.set(node, effort__gain=[-1.0], effort__offset=0.0).successful
+        arm.g = -gravity
+        arm.stay(150)
+        assert np.abs(residuals[-1].effort).max() < 0.1
+
+
+def test_friction_of_the_joints_may_be_given():
+    given = ["coulomb:=[0.5, 0.2]", "load:=[0.1]", "presliding:=0.0002", "offset:=[-0.3, 0.1]"]
+    args = [x for one in given for x in ("-p", f"robot.friction.{one}")]
+    with bench(DynamicsNode, args=[*ARGS, *args]) as there:
+        model = there.nodes[0].robot
+    np.testing.assert_array_equal(model.coulomb, [0.5, 0.2])
+    np.testing.assert_array_equal(model.friction_offset, [-0.3, 0.1])
+    np.testing.assert_array_equal(model.friction_load, [0.1, 0.1])
+    np.testing.assert_array_equal(model.presliding, [2e-4, 2e-4])
+    wrong = ["-p", "robot.friction.load:=[0.1, 0.2, 0.3]"]
+    with (
+        pytest.raises(rd.ArgumentError, match="friction_load"),
+        bench(DynamicsNode, args=[*ARGS, *wrong]),
+    ):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("effort:=joint_states", "effort.source"),
+        ("monitor.friction:=true", "effort.friction"),
+        ("monitor.gravity_free:=true", "effort.gravity"),
+    ],
+)
+def test_old_names_of_the_effort_are_refused_with_the_new_ones(old, new):
+    name = old.partition(":=")[0]
+    with (
+        pytest.raises(rd.ArgumentError, match=f"{name} is now {new}"),
+        bench(DynamicsNode, args=[*ARGS, "-p", old]),
+    ):
+        pass
+
+
+def test_an_old_file_is_refused_even_beside_the_new_name(tmp_path):
+    path = tmp_path / "old.yaml"
+    path.write_text("/**/dynamics_node:\n  ros__parameters:\n    effort: joint_states\n")
+    for more in ([], ["-p", "effort.source:=joint_states"]):
+        with (
+            pytest.raises(rd.ArgumentError, match="effort is now effort.source"),
+            bench(DynamicsNode, args=[*ARGS, "--params-file", str(path), *more]),
+        ):
+            pass
 
 
 def test_reset_starts_the_observer_anew(there):

@@ -30,7 +30,7 @@ SCENE = """
       tap: {at: 0.6, link: link_6, force: [30.0, 20.0, 0.0], duration: 0.1}
 /**/dynamics_node:
   ros__parameters:
-    effort: joint_states
+    effort: {source: joint_states}
     heartbeat: 0.0
 /**/demo_node:
   ros__parameters: {active: true}

@@ -100,7 +100,9 @@ def test_two_arms_in_two_namespaces_and_a_look_from_a_second_terminal(capfd, mon
         topics = {name: kind for name, kind, _ in terminal.topics()}
         assert topics["/right/joint_states"] == "sensor_msgs/msg/JointState"
         detector = "left/dynamics_node"
-        assert terminal.get_parameters(detector, ["effort"]) == {"effort": "joint_states"}
+        assert terminal.get_parameters(detector, ["effort.source"]) == {
+            "effort.source": "joint_states"
+        }
         assert terminal.set_parameter(detector, "monitor.gain", 33.0) == (True, "")
         assert terminal.get_parameters(detector)["monitor.gain"] == 33.0
         accepted, reason = terminal.set_parameter(detector, "monitor.gain", -1.0)

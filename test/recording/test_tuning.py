@@ -1,10 +1,13 @@
 """Suggested thresholds: from the part without contact, quiet on it, and taken by the node."""
 
+import json
+
 import numpy as np
 import pytest
 from recording_cases import MODEL, TOUCHES, write_bag
 
 from robodyn_ros.detection.monitor_settings import MonitorSettings, ThresholdSettings
+from robodyn_ros.errors import ArgumentError
 from robodyn_ros.recording import node_yaml
 from robodyn_ros.recording.command import AnalysisOptions, analysed, tuned_yaml
 from robodyn_ros.recording.offline import detect
@@ -16,6 +19,7 @@ from robodyn_ros.recording.tuning import (
     SCALES,
     tune,
 )
+from robodyn_ros.sensing.effort_settings import EffortSettings
 
 pytest.importorskip("rosbags")
 
@@ -90,7 +94,7 @@ def test_yaml_holds_the_settings(touched, tmp_path):
     path.write_text(tuned_yaml(answer, 0))
     found = node_yaml.from_file(path)
     assert found.monitor == tuning.at(MARGIN)
-    assert found.robot == {"name": "lwr_iii"} and found.effort == "joint_states"
+    assert found.robot == {"name": "lwr_iii"} and found.source == "joint_states"
 
 
 def test_yaml_of_odd_numbers(tmp_path):
@@ -117,4 +121,25 @@ def test_the_node_takes_the_yaml(touched, tmp_path):
         settings = there.nodes[0].settings
         assert there.nodes[0].robot.name == "lwr_iii"
     assert settings.monitor == tuning.at(MARGIN)
-    assert settings.effort == "joint_states"
+    assert settings.effort.source == "joint_states"
+
+
+def test_yaml_holds_the_effort_and_refuses_old_names(tmp_path):
+    effort = EffortSettings(gain=(14.87, -1.0), offset=(0.5, 0.0), side="link", friction="model")
+    robot = {"name": "lwr_iii", "friction.load": [0.1, 0.2]}
+    path = tmp_path / "effort.yaml"
+    given = node_yaml.NodeParameters(robot, "joint_states", MonitorSettings(), effort=effort)
+    path.write_text(node_yaml.text(given))
+    found = node_yaml.from_file(path)
+    assert found.effort == effort and found.source == "joint_states"
+    assert node_yaml.friction_of(found.robot).load == (0.1, 0.2)
+    path.write_text("dynamics_node:\n  ros__parameters: {effort: command, monitor.friction: true}")
+    with pytest.raises(ArgumentError, match=r"effort is now effort.source, monitor.friction is"):
+        node_yaml.from_file(path)
+
+
+def test_parameters_of_older_bags_keep_their_meaning():
+    old = {"effort": "command", "monitor.friction": True, "monitor.gravity_free": True}
+    found = node_yaml.from_bag({node_yaml.KEY: json.dumps(old)})
+    assert found.source == "command"
+    assert found.effort.friction == "model" and found.effort.gravity == "removed"

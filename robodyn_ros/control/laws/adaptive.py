@@ -30,6 +30,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ...dynamics.friction import WIDTH
 from ...dynamics.mass_matrix import mass_matrix
 from ...dynamics.ne_star import ne_star
 from ...dynamics.newton_euler import inverse_dynamics
@@ -38,7 +39,6 @@ from ...errors import ArgumentError, one_of, positive
 from ...model.robot import RobotModel
 from ..controller import Array, Controller, gains_of
 from .adaptive_parameters import Bounds, Load, Unknowns
-from .friction_compensation import WIDTH
 
 LAWS = ("slotine_li", "lu_meng", "craig")
 

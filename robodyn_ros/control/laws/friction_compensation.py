@@ -20,50 +20,47 @@ import numpy as np
 import numpy.typing as npt
 
 from ...dynamics.compile import kernel
-from ...dynamics.friction import _friction
-from ...errors import one_of, positive
-from ...model.packed_model import U, pack_friction
+from ...dynamics.friction import WIDTH, SlidingFriction
+from ...errors import ArgumentError, one_of
+from ...model.packed_model import U
 from ...model.robot import RobotModel
 from ..controller import Array, gains_of, joint_array, part
 
 VELOCITIES = ("reference", "measured")
-WIDTH = 0.02  # [rad/s or m/s], of the smooth step that replaces the sign of the velocity
 
 # Rows of the observer's own array, n numbers each
 GAIN, ROTOR, ESTIMATE, VELOCITY, BEGUN = (U(k) for k in range(5))
 
 
 class FrictionFeedForward:
-    """A `Compensation` by the model's friction, F_v qd + tanh(qd / width) (F_c + ...).
+    """A `Compensation` by the model's friction under the torque of the law: `SlidingFriction`.
 
     velocity: 'reference', or 'measured' for laws that follow no joint motion; then friction that
     is overestimated accelerates the arm. width [rad/s or m/s]: of the smooth step that replaces
-    the sign.
+    the sign, for joints without a `friction_width`.
     """
 
     def __init__(
         self, model: RobotModel, *, velocity: str = "reference", width: float = WIDTH
     ) -> None:
-        self.model, self.width = model, positive("width", width)
+        self.model, self.width = model, width
         self.velocity = one_of("velocity", velocity, VELOCITIES)
-        self._block = pack_friction(model, width)
-        self._tau = np.zeros(model.n)
+        self._friction = SlidingFriction(model, width)
 
     def add(self, state: Any, reference: Any, given: Array, wanted: Array, dt: float) -> None:
         """Add the friction torque to `wanted`."""
         name = "reference" if self.velocity == "reference" else "state"
         owner = reference if self.velocity == "reference" else state
         try:
-            failed = _friction(self._block, owner.qd, self._tau)
-        except (TypeError, AttributeError):
-            failed = 1
-        if failed:
+            losses = self._friction.of_load(owner.qd, wanted, dt)
+        except (ArgumentError, AttributeError):
             qd = joint_array(self.model, f"{name}.qd", part(owner, name, "qd"))
-            _friction(self._block, qd, self._tau)
-        np.add(wanted, self._tau, out=wanted)
+            losses = self._friction.of_load(qd, wanted, dt)
+        np.add(wanted, losses, out=wanted)
 
     def reset(self) -> None:
-        """Do nothing: there is no estimate."""
+        """Begin presliding anew."""
+        self._friction.reset()
 
 
 @kernel("int64(matrix, vector, vector, vector, float64, vector)")
