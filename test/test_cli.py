@@ -68,7 +68,8 @@ def test_help_lists_all_commands():
     listed = re.findall(r"^│ (\w+) ", shown.partition("Commands")[2], re.MULTILINE)
     assert listed == [
         *("excite", "identify", "record", "residual", "report", "tune"),
-        *("info", "tour", "configure", "generate", "demo", "view", "topics", "echo", "param"),
+        *("info", "tour", "configure", "generate", "demo", "view", "topics", "echo", "warmup"),
+        "param",
     ]
 
 
