@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Callable
 from dataclasses import asdict
@@ -70,9 +71,12 @@ def tour(robot: common.RobotArgument = "lwr_iii") -> None:
     """Show every quantity of the dynamics, an identity that proves it, and its time."""
     import robodyn_ros as rd
 
+    from ..dynamics.compile_ahead import ended_by
+
     model = load_robot(robot)
     console.print(str(model), highlight=False, markup=False)
-    with console.status("compiling, or loading compiled kernels …"):
+    status = console.status("compiling, or loading compiled kernels …")
+    with status, ended_by({signal.SIGINT: common.INTERRUPTED}, status.stop):
         rd.warmup(model)
     random = np.random.default_rng(1)
     q, qd, qd_r, qdd, qddd = (random.uniform(-1.0, 1.0, model.n) for _ in range(5))

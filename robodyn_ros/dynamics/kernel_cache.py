@@ -26,9 +26,10 @@ def is_cached(function: Any) -> bool:
     name = f".{function.__qualname__}-"
     with suppress(OSError):
         changed = os.stat(function.__code__.co_filename).st_mtime
-        for file in os.scandir(_folder(function)):
-            if name in file.name and file.name.endswith(".nbi"):
-                return file.stat().st_mtime >= changed
+        with os.scandir(_folder(function)) as files:
+            for file in files:
+                if name in file.name and file.name.endswith(".nbi"):
+                    return file.stat().st_mtime >= changed
     return False
 
 
