@@ -144,9 +144,13 @@ def collect_garbage_regularly(node: Node) -> None:
     Otherwise a collection visits all objects of numba, 0.05 s in the middle of a control loop, or
     there is none for hours and the memory grows.
     """
+
+    def collect() -> None:  # Kilted gives a timer's facts to a callback that takes arguments
+        gc.collect()
+
     gc.collect()
     gc.freeze()
-    node.create_timer(GC_PERIOD, gc.collect, clock=Clock(clock_type=ClockType.STEADY_TIME))
+    node.create_timer(GC_PERIOD, collect, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
 
 def spin(
