@@ -27,7 +27,7 @@ from ..errors import ResourceError
 from ..model.robot import RobotModel
 from .generate import checksum, identifier
 from .kernel_code import batch_code, single_code
-from .quantities import QUANTITIES, customized
+from .quantities import QUANTITIES, customized, has_more_friction
 
 WITHOUT_GRAVITY = " without gravity"
 OTHER_NAMES = {"forward_dynamics through M": "forward_dynamics"}
@@ -70,8 +70,10 @@ class CustomizedKernels(dict[Any, Any]):
             found, _ = _loaded(self.model, BATCHES[kernel, constants], not weightless, "batch")
         else:
             name = OTHER_NAMES.get(key, key).removesuffix(WITHOUT_GRAVITY)
-            if name not in QUANTITIES:
-                raise KeyError(key)
+            if name not in QUANTITIES or (
+                name == "friction_torque" and has_more_friction(self.model)
+            ):
+                raise KeyError(key)  # the general kernel it is
             found = _single_kernel(self.model, name, not key.endswith(WITHOUT_GRAVITY))
         self[key] = found
         return found

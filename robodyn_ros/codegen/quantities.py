@@ -3,8 +3,10 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 from ..errors import ArgumentError
-from ..model.robot import RobotModel
+from ..model.robot import REST_OF_FRICTION, RobotModel
 from .expression import Expression
 from .program import Operations, operations
 from .robot import Robot
@@ -67,6 +69,12 @@ class Customized:
         return [x for part in self.outputs for x in part]
 
 
+def has_more_friction(model: RobotModel) -> bool:
+    """Return whether the robot's steady friction has terms that no code is generated for."""
+    names = ("friction_offset", "friction_width", "friction_speed")
+    return any(bool(np.any(getattr(model, name) != REST_OF_FRICTION[name])) for name in names)
+
+
 def customized(
     model: RobotModel,
     name: str,
@@ -82,6 +90,11 @@ def customized(
     except KeyError:
         known = ", ".join(QUANTITIES)
         raise ArgumentError(f"there is no quantity '{name}'; choose one of {known}") from None
+    if name == "friction_torque" and has_more_friction(model):
+        raise ArgumentError(
+            f"friction of '{model.name}' is more than generated code knows: viscous, Coulomb, "
+            "static and Stribeck; leave out friction_offset, friction_width and friction_speed"
+        )
     sweeps = quantity.sweeps if sweep is None else (sweep,)
     if model.coupled:
         sweeps = tuple(one for one in sweeps if one is not articulated)

@@ -131,3 +131,11 @@ def test_sines_are_within_two_units_in_the_last_place():
     assert fill(a, 3) == 0.0
     np.testing.assert_array_equal(a[3:6], np.sin(far))
     assert np.isnan(fill(np.array([np.inf, 0.0, 0.0]), 1))
+
+
+def test_friction_that_code_is_not_generated_for():
+    model = rd.robots.planar_2r().replace(coulomb=1.0, friction_offset=0.3, friction_width=0.02)
+    twin, qd = rd.load_customized(model), [0.01, -0.2]
+    np.testing.assert_array_equal(rd.friction_torque(twin, qd), rd.friction_torque(model, qd))
+    with pytest.raises(rd.ArgumentError, match="leave out friction_offset"):
+        rd.generate(model, "friction_torque")
