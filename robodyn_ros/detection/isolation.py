@@ -149,7 +149,7 @@ class ContactIsolator:
         noise = self._noise(covariance)
         if float(y @ np.linalg.solve(noise, y)) < WEAK * y.size:
             return Isolation(None, 0.0, "the residual is hardly above its noise")
-        precision = np.linalg.inv(noise + self._model_error(y))
+        precision = np.linalg.inv(noise + self._model_error(y, noise))
         arrays = (self._points, self._normals, self._start, precision, y, self._cones)
         found = np.zeros((len(self.model.link_names), int(FOUND)))
         for row in range(len(found)):
@@ -197,11 +197,14 @@ class ContactIsolator:
             raise ArgumentError(f"covariance must be positive definite, got {covariance!r}")
         return S
 
-    def _model_error(self, y: Array) -> Array:
+    def _model_error(self, y: Array, noise: Array) -> Array:
         """Return the covariance (n, n) of what the model has wrong, for this residual."""
-        own = self.settings.model_error * y
-        others = self.settings.cross_talk * np.abs(y).max()
-        return np.diag(own**2 + others**2)
+        variance = np.diag(noise)
+        largest = np.max(
+            y**2 / variance
+        )  # each in units of its noise, so that units do not matter
+        own, others = self.settings.model_error * y, self.settings.cross_talk**2 * largest
+        return np.diag(own**2 + others * variance)
 
     def _force(self, row: Array) -> tuple[Array | None, Array]:
         """Return force and point of a link's push; no force where its deviation is too large."""

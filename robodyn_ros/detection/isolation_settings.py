@@ -13,7 +13,7 @@ class IsolationSettings(ParameterSet):
     """Settings of a ContactIsolator: how arms are touched, and what the residual is worth."""
 
     lead: float = setting(
-        5.0,
+        4.0,
         "the named link must be so many times likelier than all others; 1: always name one",
         low=1.0,
         high=1e6,
@@ -35,10 +35,13 @@ class IsolationSettings(ParameterSet):
         0.05, "share of forces that point anywhere, e.g. pulls", low=0.0, high=1.0
     )
     model_error: float = setting(
-        0.15, "error of a joint's residual, as a share of it", low=0.0, high=1.0
+        0.2, "error of a joint's residual, as a share of it", low=0.0, high=1.0
     )
     cross_talk: float = setting(
-        0.001, "error of every joint, as a share of the largest residual", low=0.0, high=1.0
+        0.003,
+        "error of every joint, as a share of the largest residual, both relative to their noise",
+        low=0.0,
+        high=1.0,
     )
     force_error: float = setting(
         0.5, "a force with a larger relative deviation is unknown", low=0.0, high=10.0

@@ -65,7 +65,7 @@ class LinkNaming:
         of r. bias: offset of that torque (n,) [N m or N], read when the contact begins.
         """
         if not touched:
-            job = self._last_job() if self._alarm > -math.inf else None
+            job = self._job() if self._alarm > -math.inf else None
             self._alarm = -math.inf
             self._before.append((t, R.copy()))
             self._forget_before(t - LOOK_BACK)
@@ -104,10 +104,6 @@ class LinkNaming:
         """Keep the samples from this time on, and the last one not later than it."""
         while len(self._before) > 1 and self._before[1][0] <= t + RESOLUTION:
             self._before.popleft()
-
-    def _last_job(self) -> NamingJob | None:
-        """Return the job at the end of a contact, if it told more than the last one."""
-        return self._job() if self._told < len(DECISIONS) else None
 
     def _job(self) -> NamingJob | None:
         if self._start is None or self._t - self._start[0] < RESOLUTION:

@@ -24,17 +24,17 @@ def run(naming, seconds, alarm=0.1, begin=0.07, period=DT, quiet=0.05):
     return jobs
 
 
-def test_decisions_come_at_50_100_and_200_ms():
+def test_decisions_come_at_50_100_and_200_ms_and_at_the_end():
     jobs = run(LinkNaming(2), 0.5)
-    assert [t - 0.1 for t, _ in jobs] == pytest.approx([0.05, 0.1, 0.2])
-    assert [job.seconds for _, job in jobs] == pytest.approx([0.08, 0.13, 0.23])
+    assert [t - 0.1 for t, _ in jobs] == pytest.approx([0.05, 0.1, 0.2, 0.5])
+    assert [job.seconds for _, job in jobs] == pytest.approx([0.08, 0.13, 0.23, 0.529])
 
 
 def test_the_mean_begins_30_ms_before_the_alarm_without_the_bias_known_then():
     naming = LinkNaming(2)
     for t, job in run(naming, 0.5):
         np.testing.assert_allclose(job.y, TOUCH, atol=1e-9)
-        assert job.q == pytest.approx([(0.1 + t) / 2.0, 1.0], abs=1e-9)
+        assert job.q == pytest.approx([(0.1 + min(t, 0.599)) / 2.0, 1.0], abs=1e-9)
 
 
 def test_a_short_contact_is_decided_at_its_end():
@@ -45,9 +45,9 @@ def test_a_short_contact_is_decided_at_its_end():
 
 def test_slow_samples_give_each_decision_once():
     times = [t - 0.1 for t, _ in run(LinkNaming(2), 0.5, period=0.01)]
-    assert times == pytest.approx([0.05, 0.1, 0.2])
+    assert times == pytest.approx([0.05, 0.1, 0.2, 0.5])
     times = [t - 0.12 for t, _ in run(LinkNaming(2), 0.5, alarm=0.12, period=0.06)]
-    assert times == pytest.approx([0.06, 0.12, 0.24])
+    assert times == pytest.approx([0.06, 0.12, 0.24, 0.54])
 
 
 def test_every_contact_starts_without_a_name():
