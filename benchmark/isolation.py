@@ -144,6 +144,32 @@ def simulated(console: Console, count: int) -> list[tuple[str, Touch]]:
     return found
 
 
+def aligned(console: Console, count: int) -> tuple[int, int, int]:
+    """Pushes of 40 N at a link's origin or along its joint's axis, which that joint does not feel:
+    how many are told right or with "or beyond", how many are named wrongly, of how many.
+    """
+    random = np.random.default_rng(SEED + 2)
+    right = wrong = total = 0
+    for k in track(range(count), "pushes through an axis", console=console):
+        arm = known(ARMS[k % 2])
+        model = arm.model
+        q, row = random.uniform(-1.5, 1.5, model.n), int(random.integers(2, model.n))
+        link = model.link_names[row]
+        direction = random.normal(size=3)
+        if k % 4 < 2:
+            direction = rd.forward_kinematics(model, q, link)[:3, :3] @ model.axis[row]
+        force = 40.0 * direction / np.linalg.norm(direction)
+        r = rd.jacobian(model, q, link)[:3].T @ force
+        if np.abs(r).max() > FEWEST:
+            r += TORQUE_NOISE * random.standard_normal(model.n)
+            found = arm.locate(q, r, np.full(model.n, TORQUE_NOISE**2))
+            inner = number(model, found.innermost) <= row + 1
+            right += inner and (found.beyond or found.link == link)
+            wrong += found.link not in (None, link) and not found.beyond
+            total += 1
+    return right, wrong, total
+
+
 @cache
 def known(name: str) -> ContactIsolator:
     model = getattr(rd.robots, name)()
@@ -197,7 +223,8 @@ def figures(what: str, touches: list[Touch], bars: tuple[float, ...] | None) -> 
 
 
 def percent(figure: str, measured: float, bar: float, note: str = "") -> Figure:
-    return Figure(figure, f"{measured:.1%}", f"{bar:.1%}", measured >= bar, note)
+    asked = f"{bar:.1%}" if bar > 0.0 else "(-)"
+    return Figure(figure, f"{measured:.1%}", asked, measured >= bar, note)
 
 
 def main() -> None:
@@ -216,6 +243,11 @@ def main() -> None:
     pushes = simulated(console, 200 if arguments.quick else 2000)
     for name in ARMS:
         rows += figures(name, [touch for robot, touch in pushes if robot == name], None)
+    right, wrong, total = aligned(console, 100 if arguments.quick else 1000)
+    what, note = "pushes through an axis: this link, or '… or beyond'", f"{total} pushes"
+    rows.append(percent(what, right / total, 0.98, note))
+    share = wrong / total
+    rows.append(Figure("the same: another link named", f"{share:.1%}", "1.0%", share <= 0.01))
     spent = milliseconds()
     rows.append(Figure("time of a decision, 7 joints", f"{spent:.2f} ms", "3 ms", spent < 3.0))
     console.print(figures_table(rows, "Touched link"))

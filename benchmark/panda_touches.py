@@ -20,6 +20,7 @@ FOLDER = Path(os.environ.get("ROBODYN_DATA", Path(__file__).parents[2] / "shared
 HAND = rd.Payload("panda_link7", 0.73, com=(-0.01, 0.0, 0.137))
 SHORT, LONG = 0.03, 0.1  # [s], over which the momentum's rise is taken
 ALARM, QUIET = 8.0, 4.0  # deviations of a joint: a touch begins above, the bias is learnt below
+DEBOUNCE = 2  # samples above, against single outliers
 RELEASE = 0.35  # a touch ends below this share of its peak
 ECHO, ECHO_TIME = 0.15, 0.4  # share of the peak, [s]: what a release may leave behind
 BIAS_RATE = 1.0  # [1/s]
@@ -99,14 +100,15 @@ def followed(file: Recording, deviation: tuple[Array, Array]) -> tuple[Array, Ar
     begun = file.t > file.t[0] + 1.5 * LONG
     bias = np.median(file.long[begun & (file.t < file.t[0] + 0.35)], axis=0)
     touched, biases = np.zeros(file.t.size, dtype=bool), np.zeros_like(file.long)
-    peak, calm, last_peak, ended, valley = 0.0, 0.0, 0.0, -np.inf, 0.0
+    above, peak, calm, last_peak, ended, valley = 0, 0.0, 0.0, 0.0, -np.inf, 0.0
     for k in range(1, file.t.size):
         dt = file.t[k] - file.t[k - 1]
         levels = np.abs([file.short[k] - bias, file.long[k] - bias]) / deviation
         level = float(levels.max()) if begun[k] else 0.0
         valley = min(valley, level)
         echo = ECHO * last_peak * np.exp((ended - file.t[k]) / ECHO_TIME)
-        if peak == 0.0 and level > max(ALARM, valley) + echo:
+        above = above + 1 if level > max(ALARM, valley) + echo else 0
+        if peak == 0.0 and above >= DEBOUNCE:
             peak = level
         elif peak > 0.0:
             peak = max(peak, level)

@@ -13,7 +13,7 @@ class IsolationSettings(ParameterSet):
     """Settings of a ContactIsolator: how arms are touched, and what the residual is worth."""
 
     lead: float = setting(
-        4.0,
+        5.0,
         "the named link must be so many times likelier than all others; 1: always name one",
         low=1.0,
         high=1e6,
@@ -38,7 +38,7 @@ class IsolationSettings(ParameterSet):
         0.2, "error of a joint's residual, as a share of it", low=0.0, high=1.0
     )
     cross_talk: float = setting(
-        0.003,
+        0.005,
         "error of every joint, as a share of the largest residual, both relative to their noise",
         low=0.0,
         high=1.0,

@@ -121,7 +121,7 @@ def test_force_and_point_are_those_of_the_push():
     pull = ContactIsolator(
         ARM, LinkSurfaces(points, -inward[None], start), IsolationSettings(any_direction=0.05)
     ).locate(Q, push("link_7", points[0], force), np.full(7, 1e-4))
-    np.testing.assert_allclose(pull.force, force, rtol=0.05)
+    np.testing.assert_allclose(pull.force, force, rtol=0.1)
 
 
 @pytest.mark.parametrize("row", range(2, 7))
