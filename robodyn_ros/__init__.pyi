@@ -32,7 +32,13 @@ from .detection.faults.identification import (
     FaultReport as FaultReport,
     identify_fault as identify_fault,
 )
-from .detection.isolation import Isolation as Isolation, isolate as isolate
+from .detection.isolation import (
+    ContactIsolator as ContactIsolator,
+    Isolation as Isolation,
+    isolate as isolate,
+)
+from .detection.isolation_settings import IsolationSettings as IsolationSettings
+from .detection.link_naming import LinkNaming as LinkNaming
 from .detection.model_correction import correct_model as correct_model
 from .detection.model_errors import ModelErrors as ModelErrors
 from .detection.monitor import ContactMonitor as ContactMonitor
@@ -136,6 +142,7 @@ from .model import robots as robots
 from .model.dh import DHRow as DHRow, from_dh as from_dh
 from .model.robot import Frame as Frame, Payload as Payload, RobotModel as RobotModel
 from .model.robots import load_robot as load_robot
+from .model.surface import LinkSurfaces as LinkSurfaces, surface_points as surface_points
 from .model.urdf import load_urdf as load_urdf
 from .model.urdf_writer import to_urdf as to_urdf
 from .recording.noise_tuning import smallest_forces as smallest_forces, tune as tune

@@ -21,7 +21,7 @@ from robodyn_ros.settings import leaves
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```(\w+)\n(.*?)```", README, re.DOTALL)
 PYTHON = [text for language, text in BLOCKS if language == "python"]
-for name in ("bags", "detection"):
+for name in ("bags", "detection", "isolation"):
     document = (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
     PYTHON += re.findall(r"```python\n(.*?)```", document, re.DOTALL)
 COMMANDS = [

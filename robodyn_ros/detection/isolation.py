@@ -1,28 +1,62 @@
 """Contact isolation: which link is touched.
 
-A force on a link loads only the joints between it and the base. So the outermost joint with a
-residual carries the touched link, unless the force passes through that joint's axis: then the
-residual does not determine the link.
+`isolate` needs the residual alone. A force on a link loads only the joints between it and the
+base. So the outermost joint with a residual carries the touched link, unless the force passes
+through that joint's axis: then the residual does not determine the link.
+
+`ContactIsolator` also knows posture, shape and noise. It compares pushes all over the surface
+of the arm, and answers with the link on which they explain the residual best.
 """
 
+from __future__ import annotations
+
 import math
-from dataclasses import dataclass
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, field
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 
 from ..dynamics.dispatch import checked
+from ..errors import ArgumentError
+from ..model.packed_model import aligned_copy, frame_with_axis_z
+from ..model.rigid_body import as_numbers
 from ..model.robot import RobotModel
+from ..model.surface import LinkSurfaces
+from .contact_evidence import EVIDENCE, FIT, FORCE, FOUND, POINT, SQUARE, weigh_link
+from .isolation_settings import IsolationSettings
 from .thresholds import as_thresholds
 
+Array = npt.NDArray[np.float64]
 
-@dataclass(frozen=True)
+WEAK = 2.0  # times its expected square: a residual below is taken for noise
+AS_WELL = 1.0  # log likelihood: two pushes that differ by less fit alike
+POSSIBLE = 0.01  # posterior: a less likely link is not mentioned
+
+
+@dataclass(frozen=True, eq=False)
 class Isolation:
-    """The touched link, or None if the residual does not determine it."""
+    """The touched link, or None if the residual does not determine it.
+
+    beyond: a link that `link` carries, or `innermost` if there is none, may be touched instead: a
+    force through its joint's axis explains the residual as well. Force and point are None where
+    they are unknown.
+    """
 
     link: str | None
-    confidence: float  # 0 to 1
+    confidence: float  # 0 to 1; of ContactIsolator, the probability of what `name` tells
     reason: str = ""
+    beyond: bool = False
+    innermost: str | None = None  # the first link that may be touched
+    force: Array | None = None  # (3,) [N], base axes
+    point: Array | None = None  # (3,) [m], base frame
+    posterior: Mapping[str, float] = field(default_factory=dict)  # of each link
+
+    @property
+    def name(self) -> str:
+        """The answer for people: 'link_5', 'link_5 or beyond', or empty."""
+        return f"{self.link or self.innermost or ''}{' or beyond' if self.beyond else ''}"
 
 
 def isolate(
@@ -63,3 +97,119 @@ def _carries(model: RobotModel, row: int, other: int) -> bool:
     while other > row:
         other = int(model.parent[other])
     return other == row
+
+
+class ContactIsolator:
+    """Compares pushes on all links of a robot by how well they explain a residual."""
+
+    def __init__(
+        self,
+        model: RobotModel,
+        surfaces: LinkSurfaces,
+        settings: IsolationSettings | None = None,
+    ) -> None:
+        bodies = len(model.link_names)
+        if surfaces.start.size != bodies + 1:
+            raise ArgumentError(
+                f"surfaces are of {surfaces.start.size - 1} links, robot '{model.name}' has "
+                f"{bodies}"
+            )
+        self.model, self.surfaces = model, surfaces
+        self.settings = settings or IsolationSettings()
+        self._cones = self.settings.cones()
+        # The kernel's frames are turned so that the joint axis is z
+        turns = [frame_with_axis_z(axis) for axis in model.axis]
+        edges = zip(surfaces.start[:-1], surfaces.start[1:], strict=True)
+        rows = [slice(a, b) for a, b in edges]
+        pairs = list(zip(rows, turns, strict=True))
+        self._points = np.concatenate([surfaces.points[part] @ turn for part, turn in pairs])
+        self._normals = np.concatenate([surfaces.normals[part] @ turn for part, turn in pairs])
+        self._start = np.array(surfaces.start, dtype=np.int64)
+        self._block = aligned_copy(model.packed)
+
+    def locate(self, q: npt.ArrayLike, y: npt.ArrayLike, covariance: npt.ArrayLike) -> Isolation:
+        """Return the link that a residual y (n,) [N m or N] at posture q (n,) points to.
+
+        y: mean since the contact began, without bias. covariance: (n, n) of its noise, or (n,)
+        variances. The model's error is added to it by the settings.
+        """
+        work = self.located_by_link(q, y, covariance)
+        while True:
+            try:
+                next(work)
+            except StopIteration as done:
+                return cast(Isolation, done.value)
+
+    def located_by_link(
+        self, q: npt.ArrayLike, y: npt.ArrayLike, covariance: npt.ArrayLike
+    ) -> Generator[None, None, Isolation]:
+        """Return the same as a generator that pauses after each link, to spread the work."""
+        q, y = checked(self.model, q=q, y=y)
+        q, y = q.copy(), y.copy()
+        noise = self._noise(covariance)
+        if float(y @ np.linalg.solve(noise, y)) < WEAK * y.size:
+            return Isolation(None, 0.0, "the residual is hardly above its noise")
+        precision = np.linalg.inv(noise + self._model_error(y, noise))
+        arrays = (self._points, self._normals, self._start, precision, y, self._cones)
+        found = np.zeros((len(self.model.link_names), int(FOUND)))
+        for row in range(len(found)):
+            if weigh_link(self._block, q, *arrays, row, found):
+                raise ArgumentError(f"q is too large for robot '{self.model.name}': {q}")
+            yield
+        return self._answer(found)
+
+    def _answer(self, found: Array) -> Isolation:
+        """Return the answer from the rows that the kernel filled."""
+        model, lead = self.model, self.settings.lead
+        evidence, fit = found[:, int(EVIDENCE)], found[:, int(FIT)]
+        posterior = np.exp(evidence - evidence.max())
+        posterior /= posterior.sum()
+        best = int(np.argmax(posterior))
+        told = dict(zip(model.link_names, posterior.tolist(), strict=True))
+        sure = lead == 1.0 or posterior[best] >= lead * (1.0 - posterior[best])
+        near = posterior * lead >= posterior[best]
+        first = best if sure else int(np.flatnonzero(near)[0])
+        carried = np.array([_carries(model, first, i) for i in range(len(posterior))])
+        name = model.link_names[first]
+        if not sure:
+            names = [model.link_names[i] for i in np.flatnonzero(near)]
+            reason = f"a push on {' or '.join(names)} explains the residual"
+            if not carried[near].all():
+                return Isolation(None, 0.0, reason, posterior=told)
+            total = float(posterior[carried].sum())
+            return Isolation(None, total, reason, True, name, posterior=told)
+        outer = np.flatnonzero(carried & (np.arange(len(posterior)) != first))
+        alike = [i for i in outer if fit[i] > fit[first] - AS_WELL and posterior[i] > POSSIBLE]
+        force, point = self._force(found[first])
+        if not alike:
+            return Isolation(name, told[name], "", False, name, force, point, told)
+        others = " or ".join(model.link_names[i] for i in alike)
+        reason = f"a push on {others} through the joint's axis explains the residual as well"
+        total = float(posterior[carried].sum())
+        return Isolation(name, total, reason, True, name, None, None, told)
+
+    def _noise(self, covariance: npt.ArrayLike) -> Array:
+        n, S = self.model.n, as_numbers("covariance", covariance)
+        if S.shape not in ((n,), (n, n)):
+            raise ArgumentError(f"covariance must be ({n}, {n}) or ({n},), got {covariance!r}")
+        S = np.diag(S) if S.ndim == 1 else S
+        if not np.linalg.eigvalsh(S)[0] > 0.0:
+            raise ArgumentError(f"covariance must be positive definite, got {covariance!r}")
+        return S
+
+    def _model_error(self, y: Array, noise: Array) -> Array:
+        """Return the covariance (n, n) of what the model has wrong, for this residual."""
+        variance = np.diag(noise)
+        largest = np.max(
+            y**2 / variance
+        )  # each in units of its noise, so that units do not matter
+        own, others = self.settings.model_error * y, self.settings.cross_talk**2 * largest
+        return np.diag(own**2 + others * variance)
+
+    def _force(self, row: Array) -> tuple[Array | None, Array]:
+        """Return force and point of a link's push; no force where its deviation is too large."""
+        force, point = row[int(FORCE) : int(FORCE) + 3], row[int(POINT) : int(POINT) + 3]
+        size = float(np.linalg.norm(force))
+        deviation = math.sqrt(max(float(row[int(SQUARE)]) - size**2, 0.0))
+        known = deviation <= self.settings.force_error * size
+        return (force.copy() if known else None), point.copy()

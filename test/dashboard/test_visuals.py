@@ -8,8 +8,9 @@ import pytest
 
 import robodyn_ros as rd
 from robodyn_ros.dashboard.shapes import foot, ground, link_shapes
-from robodyn_ros.dashboard.visuals import find_mesh, read_visuals
+from robodyn_ros.dashboard.visuals import read_visuals
 from robodyn_ros.model.robots import BUILT_IN
+from robodyn_ros.model.urdf_geometry import find_mesh
 
 pytest.importorskip("trimesh", reason="comes with viser: pip install '.[dashboard]'")
 

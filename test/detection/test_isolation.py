@@ -1,0 +1,217 @@
+"""The touched link from pushes all over the arm's surface."""
+
+import numpy as np
+import pytest
+
+import robodyn_ros as rd
+from robodyn_ros.detection.isolation import ContactIsolator
+from robodyn_ros.detection.isolation_settings import IsolationSettings
+from robodyn_ros.model.surface import LinkSurfaces, surface_points
+from robodyn_ros.resources import share_path
+
+ARM = rd.robots.kuka_lwr4()
+LINKS = ARM.link_names
+Q = np.array([0.3, 0.7, -0.4, 1.1, 0.2, -0.8, 0.5])
+NOISE = np.full(7, 0.02**2)  # [(N m)^2]
+
+
+@pytest.fixture(scope="module")
+def surfaces():
+    return surface_points(ARM, str(share_path("urdf", "kuka_lwr4.urdf")))
+
+
+@pytest.fixture(scope="module")
+def isolator(surfaces):
+    return ContactIsolator(ARM, surfaces)
+
+
+def push(link, point, force, q=Q):
+    """The residual (n,) of a force in the base's axes."""
+    return rd.jacobian(ARM, q, link, point)[:3].T @ np.asarray(force)
+
+
+def pose(link, q=Q):
+    T = rd.forward_kinematics(ARM, q, link)
+    return T[:3, :3], T[:3, 3]
+
+
+def random_pushes(surfaces, count, seed):
+    """Pushes within 45 degrees of the normal, of 20 to 60 N, that the link's own joint feels."""
+    random = np.random.default_rng(seed)
+    while count:
+        row = int(random.integers(7))
+        k = int(random.integers(surfaces.start[row], surfaces.start[row + 1]))
+        R, _ = pose(LINKS[row])
+        aside = random.normal(size=3)
+        direction = surfaces.normals[k] + np.tanh(np.linalg.norm(aside)) * aside / np.linalg.norm(
+            aside
+        )
+        force = random.uniform(20.0, 60.0) * R @ direction / np.linalg.norm(direction)
+        r = push(LINKS[row], surfaces.points[k], force)
+        if abs(r[row]) > 0.2:
+            count -= 1
+            yield row, surfaces.points[k], force, r + random.normal(size=7) * np.sqrt(NOISE)
+
+
+def test_pushes_on_the_surface_are_found_where_they_act(isolator, surfaces):
+    likeliest, named, clear, wrong, off, forces = 0, 0, 0, 0, [], []
+    for row, point, force, r in random_pushes(surfaces, 60, 1):
+        found = isolator.locate(Q, r, NOISE)
+        assert sum(found.posterior.values()) == pytest.approx(1.0)
+        likeliest += max(found.posterior, key=found.posterior.get) == LINKS[row]
+        named += found.link == LINKS[row]
+        clear += found.link is not None and not found.beyond
+        wrong += found.link not in (LINKS[row], None) and not found.beyond
+        if found.link == LINKS[row] and found.force is not None:
+            R, o = pose(LINKS[row])
+            off.append(np.linalg.norm(R @ point + o - found.point))
+            forces.append(np.linalg.norm(found.force - force) / np.linalg.norm(force))
+    assert likeliest >= 50 and named >= 36 and clear >= 20 and wrong == 0
+    assert len(forces) >= 10 and np.median(forces) < 0.3 and np.median(off) < 0.1
+
+
+def test_evidence_is_the_mean_likelihood_of_random_pushes():
+    """An independent oracle: likelihoods averaged over forces drawn from the prior."""
+    random = np.random.default_rng(2)
+    settings = IsolationSettings(
+        lead=1.0, force=(8.0,), cone=(0.4,), any_direction=0.0, model_error=0.0, cross_talk=0.0
+    )
+    points, normals = random.normal(size=(7, 3)) * 0.05, random.normal(size=(7, 3))
+    normals /= np.linalg.norm(normals, axis=1)[:, None]
+    isolator = ContactIsolator(ARM, LinkSurfaces(points, normals, np.arange(8)), settings)
+    B = random.normal(size=(7, 7))
+    S = 0.8**2 * (np.eye(7) + 0.3 * B @ B.T)
+    R, _ = pose("link_6")
+    y = push("link_6", points[5], 9.0 * R @ normals[5]) + np.linalg.cholesky(S) @ random.normal(
+        size=7
+    )
+    logs = []
+    for row, link in enumerate(LINKS):
+        R, _ = pose(link)
+        n = R @ normals[row]
+        f = random.normal(size=(100_000, 3)) * 0.4 * 8.0
+        f += ((random.normal(size=len(f)) * 8.0) - f @ n)[:, None] * n
+        f = np.where((f @ n < 0.0)[:, None], f - 2.0 * (f @ n)[:, None] * n, f)
+        e = y - f @ rd.jacobian(ARM, Q, link, points[row])[:3]
+        logs.append(
+            np.log(np.mean(np.exp(-0.5 * np.einsum("ij,jk,ik->i", e, np.linalg.inv(S), e))))
+        )
+    expected = np.exp(logs - np.max(logs))
+    expected /= expected.sum()
+    found = isolator.locate(Q, y, S)
+    told = np.array([found.posterior[link] for link in LINKS])
+    assert np.ptp(np.log(expected)) > 5.0
+    np.testing.assert_allclose(np.log(told), np.log(expected), atol=0.08)
+
+
+def test_force_and_point_are_those_of_the_push():
+    """One point on link_7, six joints that feel it: force as by least squares."""
+    points = np.array([[0.02, 0.05, 0.1]])
+    R, o = pose("link_7")
+    force = np.array([12.0, -20.0, 8.0])
+    inward = R.T @ force / np.linalg.norm(force)
+    start = np.array([0, 0, 0, 0, 0, 0, 0, 1])
+    surfaces = LinkSurfaces(points, inward[None], start)
+    isolator = ContactIsolator(ARM, surfaces, IsolationSettings(model_error=0.0))
+    found = isolator.locate(Q, push("link_7", points[0], force), np.full(7, 1e-4))
+    assert found.link == "link_7" and found.confidence == 1.0 and not found.beyond
+    np.testing.assert_allclose(found.force, force, rtol=0.02)
+    np.testing.assert_allclose(found.point, R @ points[0] + o, atol=1e-12)
+    # From the other side it would be a pull, which is rarer
+    pull = ContactIsolator(
+        ARM, LinkSurfaces(points, -inward[None], start), IsolationSettings(any_direction=0.05)
+    ).locate(Q, push("link_7", points[0], force), np.full(7, 1e-4))
+    np.testing.assert_allclose(pull.force, force, rtol=0.1)
+
+
+@pytest.mark.parametrize("row", range(2, 7))
+@pytest.mark.parametrize("seed", range(4))
+def test_a_push_at_a_links_origin_is_this_link_or_beyond(isolator, row, seed):
+    """Its own joint does not feel it, so links before it explain it as well."""
+    random = np.random.default_rng(seed)
+    q, force = random.uniform(-1.5, 1.5, 7), random.normal(size=3)
+    r = push(LINKS[row], (0.0, 0.0, 0.0), 40.0 * force / np.linalg.norm(force), q)
+    found = isolator.locate(q, r, NOISE)
+    assert found.beyond or found.link == LINKS[row]
+    assert LINKS.index(found.innermost) <= row
+    if found.beyond:
+        assert found.name == f"{found.innermost} or beyond" and found.confidence > 0.8
+        assert found.force is None and found.point is None and "explains" in found.reason
+        outer = [found.posterior[link] for link in LINKS[LINKS.index(found.innermost) :]]
+        assert found.confidence == pytest.approx(sum(outer))
+
+
+def test_a_push_along_an_axis_is_this_link_or_beyond(isolator):
+    """Along the axis of joint 7, on which link_6 and link_7 lie."""
+    R, _ = pose("link_7")
+    found = isolator.locate(Q, push("link_7", (0.0, 0.0, 0.0), -30.0 * R[:, 2]), NOISE)
+    assert found.beyond and found.name.endswith(" or beyond")
+    assert found.force is None and found.point is None
+
+
+def test_the_lead_decides_whether_one_link_is_named(surfaces):
+    R, _ = pose("link_7")
+    r = push("link_7", (0.0, 0.0, 0.0), -30.0 * R[:, 2])
+    always = ContactIsolator(ARM, surfaces, IsolationSettings(lead=1.0)).locate(Q, r, NOISE)
+    assert always.link == max(always.posterior, key=always.posterior.get)
+    doubt = ContactIsolator(ARM, surfaces, IsolationSettings(lead=1e6)).locate(Q, r, NOISE)
+    assert doubt.link is None and doubt.innermost and doubt.beyond
+    assert doubt.posterior == pytest.approx(always.posterior)
+
+
+def test_noise_names_no_link(isolator):
+    found = isolator.locate(Q, np.sqrt(NOISE), NOISE)
+    assert found.link is None and found.name == "" and found.force is None
+    assert "noise" in found.reason
+
+
+def test_larger_noise_makes_less_certain(isolator, surfaces):
+    pushes = list(random_pushes(surfaces, 10, 2))
+    sure = [
+        np.mean([max(isolator.locate(Q, r, scale * NOISE).posterior.values()) for *_, r in pushes])
+        for scale in (1.0, 25.0)
+    ]
+    assert sure[1] < 0.96 * sure[0]
+
+
+def test_two_branches_at_once_give_no_link():
+    """A tree: the torso carries two arms, both of which feel something."""
+    link = '<link name="{}"><inertial><mass value="1"/><origin xyz="0 0 0.2"/><inertia ixx="1" '
+    link += 'iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>'
+    joint = '<joint name="{0}" type="continuous"><parent link="{1}"/><child link="{2}"/>'
+    joint += '<origin xyz="{3} 0 0.3"/><axis xyz="0 1 0"/></joint>'
+    parts = [link.format(name) for name in ("base", "left", "right")]
+    parts += [joint.format("l", "base", "left", "-0.3"), joint.format("r", "base", "right", "0.3")]
+    model = rd.load_urdf(f"<robot name='two'>{''.join(parts)}</robot>")
+    isolator = ContactIsolator(model, surface_points(model), IsolationSettings(lead=10.0))
+    assert isolator.locate([0.0, 0.0], [2.0, 0.0], [1e-4, 1e-4]).link == "left"
+    both = isolator.locate([0.0, 0.0], [2.0, 2.0], [1e-4, 1e-4])
+    assert both.link is None and "left or right" in both.reason
+
+
+def test_work_can_be_spread_link_by_link(isolator):
+    r = push("link_6", (0.03, 0.04, 0.0), [15.0, -18.0, 4.0])
+    work, pauses = isolator.located_by_link(Q, r, NOISE), 0
+    while True:
+        try:
+            next(work)
+            pauses += 1
+            isolator.locate(-Q, 2.0 * r, NOISE)  # another decision in between changes nothing
+        except StopIteration as done:
+            found = done.value
+            break
+    assert pauses == 7
+    assert found.posterior == isolator.locate(Q, r, NOISE).posterior
+
+
+def test_wrong_arguments_are_named(isolator, surfaces):
+    r = np.ones(7)
+    for bad in (np.ones(6), np.full(7, np.nan), -np.ones(7), "x"):
+        with pytest.raises(rd.ArgumentError, match="covariance"):
+            isolator.locate(Q, r, bad)
+    with pytest.raises(rd.ArgumentError, match="y"):
+        isolator.locate(Q, np.ones(3), NOISE)
+    with pytest.raises(rd.ArgumentError, match="links"):
+        ContactIsolator(rd.robots.planar_2r(), surfaces)
+    with pytest.raises(rd.ArgumentError, match="lead"):
+        IsolationSettings(lead=0.5)
