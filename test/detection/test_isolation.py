@@ -6,6 +6,7 @@ import pytest
 import robodyn_ros as rd
 from robodyn_ros.detection.isolation import ContactIsolator
 from robodyn_ros.detection.isolation_settings import IsolationSettings
+from robodyn_ros.model.shapes import Capsule
 from robodyn_ros.model.surface import LinkSurfaces, surface_points
 from robodyn_ros.resources import share_path
 
@@ -122,6 +123,18 @@ def test_force_and_point_are_those_of_the_push():
         ARM, LinkSurfaces(points, -inward[None], start), IsolationSettings(any_direction=0.05)
     ).locate(Q, push("link_7", points[0], force), np.full(7, 1e-4))
     np.testing.assert_allclose(pull.force, force, rtol=0.1)
+
+
+def test_a_force_that_one_joint_does_not_determine_is_unknown():
+    """Anywhere about link_1: only its torque about the axis is felt."""
+    points, normals = Capsule(0.06, 0.2).sample(200)
+    points = points + [0.02, 0.0, 0.0]  # off the axis, which else no push would load
+    surfaces = LinkSurfaces(points, normals, np.array([0, *[200] * 7]))
+    r = np.array([0.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+    found = ContactIsolator(ARM, surfaces).locate(Q, r, NOISE)
+    assert found.link == "link_1" and found.force is None and found.point is not None
+    loose = ContactIsolator(ARM, surfaces, IsolationSettings(force_error=10.0))
+    assert np.linalg.norm(loose.locate(Q, r, NOISE).force) > 1.0
 
 
 @pytest.mark.parametrize("row", range(2, 7))
