@@ -226,5 +226,7 @@ def test_wrong_arguments_are_named(isolator, surfaces):
         isolator.locate(Q, np.ones(3), NOISE)
     with pytest.raises(rd.ArgumentError, match="links"):
         ContactIsolator(rd.robots.planar_2r(), surfaces)
+    with pytest.raises(rd.ArgumentError, match="no points"):
+        ContactIsolator(ARM, LinkSurfaces(np.zeros((0, 3)), np.zeros((0, 3)), np.zeros(8, int)))
     with pytest.raises(rd.ArgumentError, match="lead"):
         IsolationSettings(lead=0.5)
