@@ -51,7 +51,7 @@ class Recording:
 def missing() -> str:
     """Why there is nothing to read; empty if there is."""
     paths = [FOLDER / "panda" / name for name in ("touches.npz", "panda_gaz.urdf")]
-    return "".join(f"no {path.name} in {path.parent}" for path in paths if not path.exists())[:200]
+    return ", ".join(f"no {path.name} in {path.parent}" for path in paths if not path.exists())
 
 
 def model() -> rd.RobotModel:

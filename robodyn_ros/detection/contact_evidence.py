@@ -138,7 +138,7 @@ def _weigh_cone(G, h, n, cones, c, least):
     """Return log evidence, mean force (3), its variance (summed over the axes), and the fit.
 
     The fit is the log likelihood without the price of a direction that must be met exactly.
-    Evidence that cannot be above `least` is minus infinity.
+    Evidence below `least` may be returned as minus infinity.
     """
     along, across = cones[c, ALONG], cones[c, ACROSS]
     flat = 1.0 / (across * across)

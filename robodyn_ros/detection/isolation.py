@@ -114,6 +114,8 @@ class ContactIsolator:
                 f"surfaces are of {surfaces.start.size - 1} links, robot '{model.name}' has "
                 f"{bodies}"
             )
+        if not len(surfaces.points):
+            raise ArgumentError("surfaces have no points: no link can be named")
         self.model, self.surfaces = model, surfaces
         self.settings = settings or IsolationSettings()
         self._cones = self.settings.cones()
@@ -200,9 +202,7 @@ class ContactIsolator:
     def _model_error(self, y: Array, noise: Array) -> Array:
         """Return the covariance (n, n) of what the model has wrong, for this residual."""
         variance = np.diag(noise)
-        largest = np.max(
-            y**2 / variance
-        )  # each in units of its noise, so that units do not matter
+        largest = np.max(y**2 / variance)  # N m and N become comparable
         own, others = self.settings.model_error * y, self.settings.cross_talk**2 * largest
         return np.diag(own**2 + others * variance)
 

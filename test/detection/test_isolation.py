@@ -6,6 +6,7 @@ import pytest
 import robodyn_ros as rd
 from robodyn_ros.detection.isolation import ContactIsolator
 from robodyn_ros.detection.isolation_settings import IsolationSettings
+from robodyn_ros.model.shapes import Capsule
 from robodyn_ros.model.surface import LinkSurfaces, surface_points
 from robodyn_ros.resources import share_path
 
@@ -124,6 +125,18 @@ def test_force_and_point_are_those_of_the_push():
     np.testing.assert_allclose(pull.force, force, rtol=0.1)
 
 
+def test_a_force_that_one_joint_does_not_determine_is_unknown():
+    """Anywhere about link_1: only its torque about the axis is felt."""
+    points, normals = Capsule(0.06, 0.2).sample(200)
+    points = points + [0.02, 0.0, 0.0]  # off the axis, which else no push would load
+    surfaces = LinkSurfaces(points, normals, np.array([0, *[200] * 7]))
+    r = np.array([0.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+    found = ContactIsolator(ARM, surfaces).locate(Q, r, NOISE)
+    assert found.link == "link_1" and found.force is None and found.point is not None
+    loose = ContactIsolator(ARM, surfaces, IsolationSettings(force_error=10.0))
+    assert np.linalg.norm(loose.locate(Q, r, NOISE).force) > 1.0
+
+
 @pytest.mark.parametrize("row", range(2, 7))
 @pytest.mark.parametrize("seed", range(4))
 def test_a_push_at_a_links_origin_is_this_link_or_beyond(isolator, row, seed):
@@ -213,5 +226,7 @@ def test_wrong_arguments_are_named(isolator, surfaces):
         isolator.locate(Q, np.ones(3), NOISE)
     with pytest.raises(rd.ArgumentError, match="links"):
         ContactIsolator(rd.robots.planar_2r(), surfaces)
+    with pytest.raises(rd.ArgumentError, match="no points"):
+        ContactIsolator(ARM, LinkSurfaces(np.zeros((0, 3)), np.zeros((0, 3)), np.zeros(8, int)))
     with pytest.raises(rd.ArgumentError, match="lead"):
         IsolationSettings(lead=0.5)
