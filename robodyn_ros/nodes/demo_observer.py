@@ -15,7 +15,6 @@ from rclpy.parameter_client import AsyncParameterClient
 from sensor_msgs.msg import JointState
 
 from ..errors import RobodynError
-from ..settings import leaves
 from .codec import read_collision_state, read_controller_state, read_effort, read_wrench
 from .demo_events import (
     DetectorState,
@@ -31,7 +30,7 @@ from .runtime import LATCHED, STATE_IN
 
 THRESHOLDS = ("monitor.contact.base", "monitor.collision.base")
 PUSH_FIELDS = ("at", "link", "force")
-ROBOT_FIELDS = tuple(name for name, _, _ in leaves(RobotSettings()))
+ROBOT_FIELDS = ("name", "urdf", "root", "tip", "lock", "strict")  # friction does not matter here
 
 
 class DemoObserver:
