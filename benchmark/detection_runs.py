@@ -180,7 +180,7 @@ def simulate_fast(law: Controller, plant: RigidPlant, motion: Motion) -> Log:
     """The same without contact on the rigid plant, as one compiled loop around its own step."""
     q, qd, tau = motion.q.copy(), motion.qd.copy(), np.zeros_like(motion.q)
     parts = (plant._block, plant._drives, plant._probe_rows, plant._numbers, plant._scratch)
-    how = (plant.friction_width, plant.model.coupled, plant.method)
+    how = (plant.model.coupled, plant.method)
     if _closed_loop(*parts, *how, *law, q, qd, tau):
         raise RuntimeError(f"the simulated '{plant.model.name}' ceased to be finite")
     return Log(motion.t, q, qd, tau)
@@ -188,8 +188,8 @@ def simulate_fast(law: Controller, plant: RigidPlant, motion: Motion) -> Log:
 
 @njit  # not cached on disk, where it would outlive changes of the step
 def _closed_loop(
-    block, drives, probes, numbers, scratch, width, coupled, method, plan, stiffness, damping, q,
-    qd, tau,
+    block, drives, probes, numbers, scratch, coupled, method, plan, stiffness, damping, q, qd,
+    tau,
 ):  # fmt: skip
     T, n = q.shape
     none, command = np.zeros(0), np.zeros(n)
@@ -197,13 +197,13 @@ def _closed_loop(
         for j in range(n):
             command[j] = plan[k - 1, j] - stiffness[j] * numbers[j] - damping[j] * numbers[n + j]
         bad = rigid_step(
-            block, drives, width, none, probes, none, coupled, method, 1, DT, command, numbers,
-            scratch, False,
+            block, drives, none, probes, none, coupled, method, 1, DT, command, numbers, scratch,
+            False,
         )  # fmt: skip
         if bad != 0:
             return 1
         for j in range(n):
-            q[k, j], qd[k, j], tau[k, j] = numbers[j], numbers[n + j], numbers[3 * n + j]
+            q[k, j], qd[k, j], tau[k, j] = numbers[j], numbers[n + j], numbers[4 * n + j]
     return 0
 
 

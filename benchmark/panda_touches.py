@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.lib.npyio import NpzFile
 
 import robodyn_ros as rd
 
@@ -61,7 +62,7 @@ def model() -> rd.RobotModel:
 
 def recordings(robot: rd.RobotModel) -> list[Recording]:
     """All recordings in the file."""
-    with np.load(FOLDER / "panda" / "touches.npz") as file:
+    with NpzFile(FOLDER / "panda" / "touches.npz", allow_pickle=False) as file:
         return [_recording(robot, key, file[key]) for key in file.files]
 
 

@@ -76,7 +76,7 @@ def tour(robot: common.RobotArgument = "lwr_iii") -> None:
     model = load_robot(robot)
     console.print(str(model), highlight=False, markup=False)
     status = console.status("compiling, or loading compiled kernels …")
-    with status, ended_by({signal.SIGINT: common.INTERRUPTED}, status.stop):
+    with status, ended_by({signal.SIGINT: 128 + signal.SIGINT}, status.stop):
         rd.warmup(model)
     random = np.random.default_rng(1)
     q, qd, qd_r, qdd, qddd = (random.uniform(-1.0, 1.0, model.n) for _ in range(5))

@@ -39,7 +39,7 @@ def locked(function: Any, *, wait: bool = True) -> Iterator[bool]:
     if config.DISABLE_JIT:
         yield True
         return
-    digest = hashlib.sha1(function.__qualname__.encode()).digest()
+    digest = hashlib.sha1(function.__qualname__.encode(), usedforsecurity=False).digest()
     place = int.from_bytes(digest[:8], "big") % LOCKS
     try:
         file = _lock_file(_folder(function))

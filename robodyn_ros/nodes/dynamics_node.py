@@ -37,7 +37,7 @@ class DynamicsNode(StateNode):
         self.last_state: tuple[Any, ...] | None = None  # as last published
         self.last_publish_time = self.last_marker_time = 0.0  # [s]
         self.worst_level = Level.CLEAR  # since the last reset, for a restarted controller
-        self.contact_log = ContactLog()
+        self.contact_log = ContactLog(lambda: self.wall())
         self.wait_for_robot()
 
     def configure(self, model: RobotModel) -> None:

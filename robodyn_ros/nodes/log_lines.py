@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 import re
+import time
+from collections.abc import Callable
 from enum import Enum
 from statistics import median
 from typing import NamedTuple
@@ -43,14 +45,19 @@ class Line(NamedTuple):
 
 
 class ContactLog:
-    """Turns verdicts into the few lines that tell what happened; times are those of samples."""
+    """Turns verdicts into the few lines that tell what happened; times are those of samples.
 
-    def __init__(self) -> None:
+    wall: a steady clock [s], by which lines about UNKNOWN are throttled: that state may come from
+    stamps that go to and fro.
+    """
+
+    def __init__(self, wall: Callable[[], float] = time.monotonic) -> None:
+        self._wall = wall
         self._level = Level.UNKNOWN  # as told by the last line, or as found at the start
         self._contact: _Contact | None = None  # present one
         self._since: float | None = None  # [s], begin of the present UNKNOWN; None: none yet
         self._told_cause = ""  # of the present UNKNOWN, as told, without numbers
-        self._unknown_line = -math.inf  # [s], of the last line about UNKNOWN
+        self._unknown_line = -math.inf  # [s], wall time of the last line about UNKNOWN
         self._started = False  # whether the first UNKNOWN is over
 
     def update(self, verdict: Verdict) -> Line | None:
@@ -94,7 +101,8 @@ class ContactLog:
         self._level, self._contact = Level.UNKNOWN, None
         if self._since is None or _elapsed(self._since, t) == math.inf:
             self._since, self._told_cause = t, ""
-        lasted, waited = _elapsed(self._since, t), _elapsed(self._unknown_line, t)
+        lasted, wall = _elapsed(self._since, t), self._wall()
+        waited = wall - self._unknown_line
         starting = not self._started and lasted < UNKNOWN_PERIOD
         if contact is None and (starting or waited < UNKNOWN_PERIOD):
             return None
@@ -102,7 +110,7 @@ class ContactLog:
         again = cause == self._told_cause
         if again and waited < UNKNOWN_REMINDER:
             return None
-        self._told_cause, self._unknown_line = cause, t
+        self._told_cause, self._unknown_line = cause, wall
         duration = f" for {lasted:.0f} s" if again else ""
         before = f"; before it {contact.summary}" if contact else ""
         return Line(Severity.WARN, f"UNKNOWN{duration}: {verdict.cause}{before}")

@@ -21,7 +21,7 @@ from ..detection.monitor_step import mark_joints, restart, step
 from ..detection.noise import restart_noise
 from ..detection.observer import restart_observer, set_step
 from ..dynamics.cpython_binding import builtin, framed
-from ..dynamics.friction import _friction
+from ..dynamics.friction import _friction, _slide
 from ..dynamics.kinematics import _jacobian, _pose
 from ..dynamics.mass_matrix import _mass_matrix
 from ..dynamics.newton_euler import _gravity
@@ -45,8 +45,8 @@ DETECTOR = (
     applied_torque, *_LINKS,
 )  # fmt: skip
 CONTROLLER = (
-    *_MASS_MATRIX, *_BRAKE, _computed_torque, _pd_gravity, _pid, _friction, _retract, *_SAMPLES,
-    *_GRAVITY, *_PATHS, _squared_norm, _deviation,
+    *_MASS_MATRIX, *_BRAKE, _computed_torque, _pd_gravity, _pid, _friction, _slide, _retract,
+    *_SAMPLES, *_GRAVITY, *_PATHS, _squared_norm, _deviation,
 )  # fmt: skip
 DEMO = _PATHS
 ALL = tuple(dict.fromkeys((*SIMULATOR, *DETECTOR, *CONTROLLER, *DEMO)))

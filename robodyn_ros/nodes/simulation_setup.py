@@ -119,10 +119,11 @@ def make_plant(
         "obstacles": [one.obstacle() for one in obstacles.values()],
         "seed": settings.seed,
     }
-    error = settings.model_error
-    real = perturbed(
-        model, settings.seed, mass=error.mass, com=error.com, inertia=error.mass, friction=0.0
-    )
+    error, real = settings.model_error, model
+    if error.mass or error.com:
+        real = perturbed(
+            model, settings.seed, mass=error.mass, com=error.com, inertia=error.mass, friction=0.0
+        )
     brake = Brake(real)
     if settings.kind == "mujoco":
         from ..simulation.mujoco_plant import MujocoPlant

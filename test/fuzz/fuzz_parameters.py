@@ -31,6 +31,10 @@ class Each(NamedTuple):
     sure: tuple[float, float]
 
 
+class Correlation(NamedTuple):
+    """A single 0, or one number for each pair of the seven joints."""
+
+
 class Choice(NamedTuple):
     """One of these words."""
 
@@ -105,6 +109,26 @@ RULES: dict[str, dict[str, Any]] = {
         "monitor.collision.in_motion": THRESHOLD,
         "monitor.collision.per_velocity": THRESHOLD,
         "monitor.collision.per_acceleration": THRESHOLD,
+        **{
+            f"monitor.noise.{window}.{name}": rule
+            for window in ("short", "long")
+            for name, rule in {
+                "window": Number(1e-3, 0.1, (0.01, 0.1)),
+                "threshold": Number(0.0, INF, (0.0, 50.0)),
+                "base": Each(1e-6, INF, (0.5, 3.0)),
+                "in_motion": THRESHOLD,
+                "per_velocity": THRESHOLD,
+                "correlation": Correlation(),
+            }.items()
+        },
+        "monitor.noise.collision": Number(1.0, 1e3, (2.0, 4.0)),
+        "monitor.noise.speed": Number(1e-4, INF, (0.01, 0.1)),
+        "monitor.bias.rate": Number(0.0, 10.0, (0.0, 1.0)),
+        "monitor.bias.limit": Each(0.0, INF, (0.5, 3.0)),
+        "monitor.bias.start_limit": Each(0.0, INF, (0.5, 3.0)),
+        "monitor.bias.start_time": Number(0.0, 10.0, (0.0, 0.3)),
+        "monitor.bias.doubt": Number(0.0, 1.0, (0.3, 0.7)),
+        "monitor.bias.quiet": Number(0.0, 10.0, (0.0, 0.1)),
         "monitor.wrench_link": Choice(("", *LINKS)),
     },
     "controller_node": {
@@ -194,6 +218,8 @@ def right(random: Any, rule: Any) -> Any:
     if isinstance(rule, Each):
         count = pick(random, [1, 7])
         return random.uniform(*rule.sure, count).tolist()
+    if isinstance(rule, Correlation):  # small ones belong to a positive definite matrix
+        return pick(random, [[0.0], random.uniform(-0.1, 0.1, 21).tolist()])
     if isinstance(rule, Choice):
         return pick(random, rule.words)
     if isinstance(rule, Switch):
@@ -216,6 +242,9 @@ def verdict(rule: Any, value: Any) -> Verdict:
     """What must become of a value, by the rule alone."""
     if isinstance(rule, Switch):
         return Verdict.EITHER if isinstance(value, bool) else Verdict.BAD
+    if isinstance(rule, Correlation):
+        zero = value in (0, 0.0, [0.0]) and not isinstance(value, bool)
+        return Verdict.EITHER if zero else Verdict.BAD
     if isinstance(rule, Choice):
         return Verdict.EITHER if value in rule.words else Verdict.BAD
     if isinstance(rule, Names):

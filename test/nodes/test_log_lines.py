@@ -15,7 +15,8 @@ class Story:
     """Verdicts of 500 Hz, one after the other, and the lines that they gave."""
 
     def __init__(self):
-        self.log, self.t, self.lines = ContactLog(), 100.0, []
+        self.t, self.lines = 100.0, []
+        self.log = ContactLog(lambda: self.t)
 
     def say(self, level, seconds=DT, **more):
         """Give the same verdict for this time; a list of levels: each in turn."""
