@@ -19,6 +19,8 @@ WALL_CLOCK = (
     "dashboard/test_demo_page.py",
     "faults/test_composed_faults.py",
     "faults/test_system_faults.py",
+    "nodes/test_controller_node.py",
+    "nodes/test_demo_trajectory.py::test_the_node_moves",
     "nodes/test_free_running.py",
     "nodes/test_processes.py::test_three",
     "nodes/test_processes.py::test_two",

@@ -74,10 +74,12 @@ def test_what_was_not_tested_is_said_in_one_paragraph():
         "Skipped: chromium is not installed",
         "Skipped: no network namespaces here: [Errno 2] No such file or directory: 'ip'",
         "Skipped: launch_ros is not installed: the launch files need a ROS 2 installation",
+        "Skipped: sros2, which makes the keys, comes with ROS 2 only",
     ]
     assert untested(reasons) == (
         "Not tested on this machine: pages in a browser (2 skipped), nodes on three hosts "
-        "(1 skipped), launch files (1 skipped). To add what can be installed: sudo apt install "
-        "chromium iproute2. Launch files need a ROS 2 installation, sourced."
+        "(1 skipped), launch files (1 skipped), encrypted topics (1 skipped). To add what can be "
+        "installed: sudo apt install chromium iproute2. Launch files and encrypted topics need "
+        "a ROS 2 installation, sourced."
     )
     assert "a new reason (1 skipped)" in untested(["a new reason"])

@@ -34,7 +34,7 @@ def untested(reasons):
         _, feature, remedy = next(known, ("", reason, ""))
         counts[feature] = counts.get(feature, 0) + 1
         if remedy:
-            remedies[remedy] = feature
+            remedies.setdefault(remedy, {})[feature] = True
     if not counts:
         return ""
     text = "Not tested on this machine: "
@@ -42,7 +42,8 @@ def untested(reasons):
     packages = " ".join(name for name in PACKAGES if name in remedies)
     if packages:
         text += f" To add what can be installed: sudo apt install {packages}."
-    for remedy, feature in remedies.items():
+    for remedy, features in remedies.items():
         if remedy not in PACKAGES:
-            text += f" {feature[0].upper()}{feature[1:]} need {remedy}."
+            needing = " and ".join(features)
+            text += f" {needing[0].upper()}{needing[1:]} need {remedy}."
     return text
