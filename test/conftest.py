@@ -42,6 +42,8 @@ LONG = (
     "system/test_namespaces.py",
     "system/test_soak.py::test_a_slice[wall",
     "test_guide.py::test_the_guide_is_followed_to_its_end",
+    "test_readme.py::test_figures_can_be_drawn_again[adaptive",
+    "test_readme.py::test_figures_can_be_drawn_again[control",
 )
 NICE = 10  # of workers that run other tests
 

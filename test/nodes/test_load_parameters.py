@@ -33,6 +33,9 @@ def test_a_file_is_loaded_as_ros_reads_it(tmp_path, monkeypatch):
     command = [sys.executable, "-m", "robodyn_ros.nodes.dynamics_node", "--ros-args"]
     node = subprocess.Popen([*command, "-p", "robot.name:=lwr_iii", "-r", "__ns:=/left"])
     load = terminal.load_parameters
+    monkeypatch.setattr(
+        terminal, "ANSWER_TIMEOUT", 60.0
+    )  # for a node that starts on a busy machine
     try:
         path.write_text(FILE)
         assert load("left/dynamics_node", path) == ([CONTACT, COLLISION], {})
