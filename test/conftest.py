@@ -115,7 +115,7 @@ def pytest_collection_modifyitems(items):
 
 
 def pytest_runtest_setup(item):
-    """Let other tests use only the time that those which keep real time leave, on another worker."""
+    """Let other tests use only the time that those which keep real time leave idle."""
     if "PYTEST_XDIST_WORKER" in os.environ:
         policy = os.SCHED_OTHER if named(item.nodeid, WALL_CLOCK) else os.SCHED_IDLE
         with contextlib.suppress(OSError):
