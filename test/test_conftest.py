@@ -15,8 +15,9 @@ import pytest
 
 @pytest.mark.parametrize("k", range(6))
 def test_it(k):
+    worker, policy = os.environ["PYTEST_XDIST_WORKER"], os.sched_getscheduler(0)
     with open({log!r}, "a") as log:
-        log.write(f"{{__file__}} {{os.environ['PYTEST_XDIST_WORKER']}} {{os.sched_getscheduler(0)}}\\n")
+        log.write(f"{{__file__}} {{worker}} {{policy}}\\n")
 
 def test_skipped():
     pytest.skip("no chromium here")
