@@ -15,6 +15,8 @@ from ..model.packed_model import U
 
 Array = npt.NDArray[np.float64]
 
+# [s], with which expected motion is forgotten: noise must not add up while the arm rests
+FADE_TIME = 10.0
 # Rows, n numbers each: the reading, for how long [s] and how many samples it is the same, and the
 # motion expected since then
 READING, SECONDS, SAMPLES, EXPECTED, ROWS = (U(k) for k in range(5))
@@ -29,7 +31,7 @@ def find_stuck(own, q, motion, limit, dt, min_time, min_samples):
     motion: expected since the previous sample (n,); limit: accumulated motion, in the same unit,
     beyond which an unchanged reading is stuck (n,).
     """
-    found = -1
+    found, fade = -1, math.exp(-dt / FADE_TIME)
     for k in range(U(own.shape[1])):
         if q[k] != own[READING, k]:
             own[READING, k] = q[k]
@@ -37,7 +39,7 @@ def find_stuck(own, q, motion, limit, dt, min_time, min_samples):
             continue
         own[SECONDS, k] += dt
         own[SAMPLES, k] += 1.0
-        own[EXPECTED, k] += motion[k]
+        own[EXPECTED, k] = fade * own[EXPECTED, k] + motion[k]
         if (
             own[SECONDS, k] >= min_time
             and own[SAMPLES, k] >= min_samples

@@ -119,8 +119,10 @@ def judge_values(clock, clock_limits, rows, scalars, limits, stuck, q, qd, tau):
     # A reading is judged against the one before it, whether that was valid or not.
     since = max(t - scalars[JUDGED], 0.0) if math.isfinite(scalars[JUDGED]) else 0.0
     scalars[JUDGED] = t
+    # After a gap one noisy velocity says nothing about the whole of it
+    moving = min(since, limits[STUCK_TIME])
     for k in range(n):
-        rows[MOTION, k] = since * qd[k] if measured else 0.0
+        rows[MOTION, k] = moving * qd[k] if measured else 0.0
     frozen = find_stuck(
         stuck, q, rows[MOTION], rows[TRAVEL], since, limits[STUCK_TIME], limits[STUCK_SAMPLES]
     )

@@ -353,3 +353,11 @@ def test_a_command_is_checked_and_clipped():
 def test_numbers_that_are_no_torques_are_rejected(bad, says):
     assert reject_torque(array.array("d", bad), NAMES, 1e12) == says
     assert reject_torque(array.array("d", (1.0, -2.0)), NAMES, 1e12) == ""
+
+
+def test_a_noisy_velocity_after_a_gap_is_no_stuck_reading(sampler):
+    """1 mrad/s over 7 s would be more than `stuck_travel`, but one sample says little."""
+    for k in range(1, 50):
+        assert take(sampler, 10.0 + 0.002 * k).status.valid
+    late = [take(sampler, 17.1 + 0.002 * k, qd=(0.001, 0.0)) for k in range(50)]
+    assert all(sample.status.valid for sample in late)

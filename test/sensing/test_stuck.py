@@ -60,3 +60,13 @@ def test_a_joint_found_stuck_elsewhere_is_latched_until_cleared(check):
     check.mark(0, REST)
     check.reset()
     assert not check.still_stuck(REST)
+
+
+def test_noise_does_not_add_up_while_the_arm_rests(check):
+    """Ten minutes at 500 Hz whose random walk passes the limit."""
+    steps = 0.004 * np.random.default_rng(1).standard_normal(600 * 500)
+    assert np.abs(np.cumsum(steps)).max() > 1.5 * LIMIT[1]
+    motion = np.zeros(2)
+    for step in steps:
+        motion[1] = step
+        assert check.update(REST, motion, LIMIT, DT) == -1
