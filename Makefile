@@ -4,6 +4,10 @@ PYTHON ?= python3
 ARGS   ?=
 BENCH  ?= dynamics
 
+# .pyc files are written at the first import, not at installation: some environments forbid that,
+# and every process would read all its modules anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 BIN  := .venv/bin
 DEMO := .venv/.ready-demo
 TEST := .venv/.ready-test
