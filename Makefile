@@ -15,7 +15,7 @@ TEST := .venv/.ready-test
 # Other versions: a part of the tests, in an environment of its own.
 SYSTEM_PYTHON ?= /usr/bin/python3
 OLDEST := numba numpy rich scipy typer yaml
-TOOLS  := hypothesis matplotlib mujoco pin pytest pytest-rerunfailures pytest-xdist
+TOOLS  := catkin_pkg hypothesis matplotlib mujoco pin pytest pytest-rerunfailures pytest-xdist
 PART   := $(addprefix test/,control detection dynamics model nodes sensing simulation trajectory test_cli.py)
 
 # $(call test_part,environment): with a kernel cache of its own.

@@ -12,6 +12,8 @@ COMMANDS = {
     "simulator_node": "robodyn_ros.nodes.start:simulator_node",
     "controller_node": "robodyn_ros.nodes.start:controller_node",
     "dynamics_node": "robodyn_ros.nodes.start:dynamics_node",
+    "guard_node": "robodyn_ros.nodes.start:guard_node",
+    "guarded_detector": "robodyn_ros.nodes.start:guarded_detector",
     "demo_node": "robodyn_ros.nodes.start:demo_node",
     "composed_nodes": "robodyn_ros.nodes.start:composed_nodes",
     "demo_report": "robodyn_ros.nodes.start:demo_report",
@@ -92,6 +94,7 @@ setup(
             "pytest",
             "pytest-rerunfailures",
             "pytest-xdist",
+            "ros-jazzy-test-msgs",  # actions for the tests of guard_node
             "ruff",
             "setuptools>=64,<80",  # as colcon-core demands
             "wheel",

@@ -55,7 +55,7 @@ def step_delay(bench: Bench) -> Iterator[Figure]:
 def delays(bench: Bench) -> Iterator[Figure]:
     middle = np.array([one.delay for one in bench.told_of("middle")])
     strong = np.array([one.delay for one in bench.told_of("strong")])
-    name, note = "delay, rho 2 to 3, 5 ms ramp, K = 100", f"{middle.size} pushes"
+    name, note = "delay, rho 2 to 3, 5 ms ramp", f"{middle.size} pushes, K of at most 100 1/s"
     yield delay_figure(f"{name}: median", np.percentile(middle, 50), 8, note)
     yield delay_figure(f"{name}: 99 %", np.percentile(middle, 99), 12, note)
     note = f"{strong.size} pushes, the same ramp; the last came after {strong.max():.0f} ms"
@@ -183,20 +183,6 @@ FIGURES = [
 ]  # fmt: skip
 
 
-def residual_noise(robot: str, postures: Array) -> Array:
-    """(T, n) [N m]: standard deviation of the residual that the sensors cause, by posture.
-
-    Velocity noise s makes momentum noise M s, of which the observer lets K through; torque noise
-    it averages.
-    """
-    model = runs.links_only(robot)
-    blend = -math.expm1(-runs.GAIN * runs.DT)
-    M = rd.mass_matrix(model, postures)
-    passed = blend / runs.DT * math.sqrt(2.0 / (2.0 - blend)) * runs.LWR_SENSORS.velocity_noise
-    from_torque = math.sqrt(blend / (2.0 - blend)) * runs.torque_noise(model)
-    return np.hypot(passed * np.linalg.norm(M, axis=2), from_torque)
-
-
 def alarms_of_noise(noise: Array, limit: Array, hours: float) -> Array:
     """(n,): how many samples of so many hours noise alone is expected to lift above the limit."""
     beyond = np.vectorize(math.erfc)(limit / (math.sqrt(2.0) * noise)).mean(axis=0)
@@ -210,9 +196,13 @@ def bounds(bench: Bench) -> dict[str, dict[str, list[float]]]:
         random = np.random.default_rng(bench.settings.seed)
         model = runs.nominal(robot)
         motions = [runs.random_motion(model, random, 20.0).q[::200] for _ in range(200)]
-        levels, noise = bench.levels[robot], residual_noise(robot, np.vstack(motions))
+        levels, noise = (
+            bench.levels[robot],
+            runs.residual_noise(robot, np.vstack(motions), runs.gains(robot)),
+        )
         bars = np.where(np.arange(model.n) < 4, *THRESHOLD_BARS)
         rows = {
+            "observer gain [1/s]": runs.gains(robot),
             "threshold [N m]": levels[0].base,
             "noise, one sigma, worst posture [N m]": noise.max(axis=0),
             "largest mean over 40 ms [N m]": levels[1].base / MARGIN,

@@ -30,6 +30,8 @@ from robodyn_ros.simulation.sensors import LWR_SENSORS
 
 DT = 1e-3  # [s]
 GAIN = 100.0  # [1/s], of the observer
+# Of joints whose momentum noise would need thresholds above 2 N m at GAIN
+LOWER_GAINS = {"panda": {0: 79.0, 1: 86.0}}
 BANDWIDTH = 30.0  # [rad/s], of the controller
 FRICTION_WIDTH = 0.02  # [rad/s], below which the plants' dry friction fades
 FREE_SECONDS = 45.0  # of contact-free motion, to correct a model from
@@ -57,6 +59,29 @@ def nominal(robot: str) -> rd.RobotModel:
 def links_only(robot: str) -> rd.RobotModel:
     """The nominal model without rotors: all that moves behind the joint torque sensors."""
     return nominal(robot).replace(rotor_inertia=0.0)
+
+
+@cache
+def gains(robot: str) -> Array:
+    """(n,) [1/s], of the observer; lower in joints with much momentum noise."""
+    found = np.full(nominal(robot).n, GAIN)
+    for joint, gain in LOWER_GAINS.get(robot, {}).items():
+        found[joint] = gain
+    return found
+
+
+def residual_noise(robot: str, postures: Array, gain: Array) -> Array:
+    """(T, n) [N m]: standard deviation of the residual that the sensors cause, by posture.
+
+    Velocity noise s makes momentum noise M s, of which the observer lets K through; torque noise
+    it averages.
+    """
+    model = links_only(robot)
+    blend = -np.expm1(-gain * DT)
+    M = rd.mass_matrix(model, postures)
+    passed = blend / DT * np.sqrt(2.0 / (2.0 - blend)) * LWR_SENSORS.velocity_noise
+    from_torque = np.sqrt(blend / (2.0 - blend)) * torque_noise(model)
+    return np.hypot(passed * np.linalg.norm(M, axis=2), from_torque)
 
 
 class Motion(NamedTuple):
@@ -240,8 +265,9 @@ def record(run: Run, touch: Touching | None = None) -> Log:
 def observe(run: Run, touch: Touching | None = None) -> tuple[Log, Array]:
     """The same, and the residual of the model that the arm is taken for."""
     log = record(run, touch)
-    friction = run.arm.commanded
-    return log, residual(run.known, *log, GAIN, friction, friction_width=FRICTION_WIDTH)
+    arm = run.arm
+    gain = GAIN if arm.commanded else gains(arm.robot)
+    return log, residual(run.known, *log, gain, arm.commanded, friction_width=FRICTION_WIDTH)
 
 
 def known_model(arm: Arm) -> rd.RobotModel:

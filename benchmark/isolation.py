@@ -28,7 +28,7 @@ from robodyn_ros.simulation.disturbances import perturbed
 
 Array = np.ndarray
 ARMS = ("lwr_iii", "kuka_lwr4")
-LEAD = IsolationSettings().lead
+LEAD = 5.0
 TORQUE_NOISE = 0.02  # [N m], of a mean residual
 FEWEST = 0.3  # [N m] that a simulated push must give on some joint
 SEED = 19
@@ -52,7 +52,7 @@ def panda(console: Console, step: int) -> tuple[list[Touch], int]:
     robot = panda_touches.model()
     files = panda_touches.recordings(robot)
     surfaces = surface_points(robot, str(share_path("config", "panda", "shapes.urdf")))
-    isolator = ContactIsolator(robot, surfaces)
+    isolator = ContactIsolator(robot, surfaces, IsolationSettings(lead=LEAD))
     noises = {
         posture: panda_touches.noise([file for file in files if file.posture != posture])
         for posture in {file.posture for file in files}
@@ -82,7 +82,7 @@ def told(
         job = naming.update(t, bool(touched[k]), file.q[k], file.R[k], bias[k])
         if job:
             last = isolator.locate(job.q, job.y, noise**2)
-            names.append(naming.decide(last).name)
+            names.append(naming.decide(last, job.over).name)
             simple = number(robot, isolate(robot, job.y, 3.0 * noise).link)
         ended = k > 0 and touched[k - 1] and not touched[k]
         label = next(((a, b) for a, b in waiting if a - 0.05 <= began <= b + 0.1), None)
@@ -173,7 +173,8 @@ def aligned(console: Console, count: int) -> tuple[int, int, int]:
 @cache
 def known(name: str) -> ContactIsolator:
     model = getattr(rd.robots, name)()
-    return ContactIsolator(model, surface_points(model, str(share_path("urdf", f"{name}.urdf"))))
+    surfaces = surface_points(model, str(share_path("urdf", f"{name}.urdf")))
+    return ContactIsolator(model, surfaces, IsolationSettings(lead=LEAD))
 
 
 @cache

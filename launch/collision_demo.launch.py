@@ -7,8 +7,6 @@ plant made and what the detector told of them, and the arm moves on until Ctrl-C
 compiles for some seconds; `robodyn warmup` does that ahead.
 Arguments win over the parameter file; an empty argument leaves the value to the file. Like
 `robodyn demo`, ROS is restricted to this machine unless the environment sets its range.
-
-The first start compiles kernels for some seconds; `robodyn warmup` does that ahead.
 """
 
 import os
@@ -49,7 +47,7 @@ ARGUMENTS = [
         "ideal",
         default_value="false",
         choices=["true", "false"],
-        description="neither model error nor sensor noise",
+        description="no model error, friction or sensor noise",
     ),
     DeclareLaunchArgument(
         "seed", default_value="", description="random seed of model error and sensor noise"
@@ -132,7 +130,7 @@ def overrides(given, namespace):
     Sections have the nodes' full names: rcl takes sections in the order in which their names first
     appear in any file, so that a section for /** could lose against those of the user's file.
     """
-    robot, plant = {}, {}
+    robot, plant, known = {}, {}, {}
     if given["urdf"]:
         robot = {"robot.name": "", "robot.urdf": str(Path(given["urdf"]).resolve())}
     elif given["robot"]:
@@ -140,11 +138,14 @@ def overrides(given, namespace):
     if given["plant"]:
         plant = {"plant.kind": given["plant"]}
     if given["ideal"] == "true":
-        plant |= {f"plant.model_error.{name}": 0.0 for name in ("mass", "com")}
-        plant["plant.noise"] = False
+        plant |= {f"plant.model_error.{name}": 0.0 for name in ("mass", "com", "friction")}
+        plant |= {"plant.friction": False, "plant.noise": False}
+        known |= {"controller_node": {"arm.friction": False}}
+        known |= {"dynamics_node": {"effort.friction": "none"}}
     if given["seed"]:
         plant["plant.seed"] = int(given["seed"])
-    own = {node: robot | (plant if node == "simulator_node" else {}) for node in NODES}
+    known["simulator_node"] = plant
+    own = {node: robot | known.get(node, {}) for node in NODES}
     sections = {
         f"{namespace.rstrip('/')}/{node}": {"ros__parameters": dict(values)}
         for node, values in own.items()

@@ -22,6 +22,7 @@ WALL_CLOCK = (
     "nodes/test_controller_node.py",
     "nodes/test_demo_trajectory.py::test_the_node_moves",
     "nodes/test_free_running.py",
+    "nodes/test_guard_processes.py",
     "nodes/test_processes.py::test_three",
     "nodes/test_processes.py::test_two",
     "recording/test_recorder.py",

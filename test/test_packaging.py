@@ -25,8 +25,8 @@ print(share_path("urdf").parent)
 print(" ".join(urdf_names()))
 """
 SHARED = ["config", "launch", "rviz", "urdf"]  # folders
-NODES = {"simulator_node", "controller_node", "dynamics_node", "demo_node"}
-COMMANDS = {"robodyn", *NODES, "composed_nodes", "demo_report"}
+NODES = {"simulator_node", "controller_node", "dynamics_node", "demo_node", "guard_node"}
+COMMANDS = {"robodyn", *NODES, "composed_nodes", "guarded_detector", "demo_report"}
 
 
 def run(*command, cwd, env=None, code=0):

@@ -295,14 +295,17 @@ def test_the_policy_allows_what_the_nodes_do_and_no_more():
     from robodyn_ros.nodes.controller_node import ControllerNode
     from robodyn_ros.nodes.demo_node import DemoNode
     from robodyn_ros.nodes.dynamics_node import DynamicsNode
+    from robodyn_ros.nodes.guard_node import GuardNode
     from robodyn_ros.nodes.simulator_node import SimulatorNode
 
     args = ["robot.name:=planar_2r", "free_running:=true", "use_sim_time:=true"]
     args += ["arm.reaction:=reflex"]  # which needs the residual
     args = [x for arg in args for x in ("-p", arg)]
+    args += ["--params-file", str(ROOT / "config" / "guard.yaml")]
     rules = policy()
     own = {"/rosout", "/parameter_events", "/clock", "/robot_description", COMMANDS}
-    with bench(SimulatorNode, DynamicsNode, ControllerNode, DemoNode, args=args) as there:
+    makers = (SimulatorNode, DynamicsNode, ControllerNode, DemoNode, GuardNode)
+    with bench(*makers, args=args) as there:
         names = [node.get_name() for node in there.nodes]
         there.until(lambda: set(there.node.get_node_names()) >= set(names))
         there.run(0.3)
@@ -312,13 +315,18 @@ def test_the_policy_allows_what_the_nodes_do_and_no_more():
                 ("topics", "publish"): there.node.get_publisher_names_and_types_by_node,
                 ("topics", "subscribe"): there.node.get_subscriber_names_and_types_by_node,
                 ("services", "reply"): there.node.get_service_names_and_types_by_node,
+                ("services", "request"): there.node.get_client_names_and_types_by_node,
             }
             for key, ask in asked.items():
                 used = {topic for topic, _ in ask(name, "/")}
+                allowed.setdefault(key, set())
                 assert used <= allowed[key], (name, key, used - allowed[key])
                 spare = own | {f"/{name}/get_type_description"}
                 # demo_node subscribes to joint states only while it needs a position
                 spare |= {"/joint_states"} if name == "demo_node" else set()
+                # guard_node, while it holds a position, or a contact is expected
+                held = {"/joint_states", "/dynamics_node/external_wrench"}
+                spare |= held if name == "guard_node" else set()
                 assert allowed[key] - used <= spare, (name, key)
 
 

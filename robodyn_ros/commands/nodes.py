@@ -32,7 +32,9 @@ def demo(
     seed: Annotated[
         int | None, Option(help="Random seed of model error and sensor noise.", min=0)
     ] = None,
-    ideal: Annotated[bool, Option("--ideal", help="No model error and no sensor noise.")] = False,
+    ideal: Annotated[
+        bool, Option("--ideal", help="No model error, friction or sensor noise.")
+    ] = False,
     duration: Annotated[
         float, Option(help=r"Duration \[s]; runs on until the arm is back.")
     ] = 30.0,

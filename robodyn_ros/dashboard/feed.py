@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -74,9 +75,15 @@ class DetectorState:
 
     level: str = "UNKNOWN"
     link: str = ""
-    force: float = 0.0  # [N]
+    force: float = math.nan  # [N]; NaN: unknown
     joints: str = ""
     reason: str = ""
+    where: str = ""  # the touched link for people, e.g. 'link_5 or beyond'
+
+    @property
+    def place(self) -> str:
+        """Where the arm is touched, for people; empty: not known."""
+        return self.where or self.link
 
     @property
     def touched(self) -> bool:
@@ -86,7 +93,7 @@ class DetectorState:
     @property
     def rank(self) -> tuple[int, bool, float]:
         """Sort key: by level, then known link, then force."""
-        return LEVELS.index(self.level), bool(self.link), self.force
+        return LEVELS.index(self.level), bool(self.link), self.force if self.force > 0.0 else 0.0
 
 
 class Push(NamedTuple):
@@ -180,9 +187,12 @@ class Feed:
             self.tau_ext = tau_ext[order]
             self._stamp("truth")
 
-    def on_detector(self, level: str, link: str, force: float, joints: str, reason: str) -> None:
-        """Take the state of the detector."""
-        state = DetectorState(level if level in LEVELS else "UNKNOWN", link, force, joints, reason)
+    def on_detector(
+        self, level: str, link: str, force: float, joints: str, reason: str, where: str = ""
+    ) -> None:
+        """Take the state of the detector; force [N], NaN: unknown; where: the link for people."""
+        known = level if level in LEVELS else "UNKNOWN"
+        state = DetectorState(known, link, force, joints, reason, where)
         if state.touched:
             if self.contact is None or not self.detector.touched:
                 self.contact = Contact(state, self.clock())

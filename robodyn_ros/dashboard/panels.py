@@ -29,7 +29,7 @@ def state_banner(feed: Feed) -> str:
     if not fresh:
         text = "no data: no messages from the nodes"
     elif state.touched:
-        text = f"{state.link or 'link unknown'} · {state.force:.0f} N"
+        text = f"{state.place or 'link unknown'} · {_force(state.force)}"
     else:
         mode = feed.mode.lower().replace("_", " ")
         text = state.reason or (f"arm: {mode}" if mode else "")
@@ -51,8 +51,13 @@ def _contact_line(feed: Feed) -> str:
     if feed.contact is None:
         return "no contact yet"
     state, age = feed.contact.state, feed.clock() - feed.contact.begun
-    where = escape(state.link) or "unknown link"
-    return f"last: {state.level} on {where}, {state.force:.0f} N, {age:.0f} s ago"
+    where = escape(state.place) or "unknown link"
+    return f"last: {state.level} on {where}, {_force(state.force)}, {age:.0f} s ago"
+
+
+def _force(force: float) -> str:
+    """Return a force [N] in words; NaN is unknown."""
+    return f"{force:.0f} N" if force > 0.0 else "force unknown"
 
 
 def torque_bars(feed: Feed) -> str:

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..dynamics.dispatch import checked
+from ..dynamics.kinematics import forward_kinematics
 from ..errors import ArgumentError
 from ..model.packed_model import aligned_copy, frame_with_axis_z
 from ..model.rigid_body import as_numbers
@@ -51,7 +52,13 @@ class Isolation:
     innermost: str | None = None  # the first link that may be touched
     force: Array | None = None  # (3,) [N], base axes
     point: Array | None = None  # (3,) [m], base frame
+    place: Array | None = None  # (3,) [m], the point in the link's frame
     posterior: Mapping[str, float] = field(default_factory=dict)  # of each link
+
+    @property
+    def probability(self) -> float:
+        """Probability of `link` alone; 0 without one, NaN if it is not known."""
+        return self.posterior.get(self.link, math.nan) if self.link else 0.0
 
     @property
     def name(self) -> str:
@@ -145,7 +152,7 @@ class ContactIsolator:
     def located_by_link(
         self, q: npt.ArrayLike, y: npt.ArrayLike, covariance: npt.ArrayLike
     ) -> Generator[None, None, Isolation]:
-        """Return the same as a generator that pauses after each link, to spread the work."""
+        """Return the same as a generator that pauses between links, to spread the work."""
         q, y = checked(self.model, q=q, y=y)
         q, y = q.copy(), y.copy()
         noise = self._noise(covariance)
@@ -155,13 +162,14 @@ class ContactIsolator:
         arrays = (self._points, self._normals, self._start, precision, y, self._cones)
         found = np.zeros((len(self.model.link_names), int(FOUND)))
         for row in range(len(found)):
+            if row:
+                yield
             if weigh_link(self._block, q, *arrays, row, found):
                 raise ArgumentError(f"q is too large for robot '{self.model.name}': {q}")
-            yield
-        return self._answer(found)
+        return self._answer(found, q)
 
-    def _answer(self, found: Array) -> Isolation:
-        """Return the answer from the rows that the kernel filled."""
+    def _answer(self, found: Array, q: Array) -> Isolation:
+        """Return the answer from the rows that the kernel filled at posture q."""
         model, lead = self.model, self.settings.lead
         evidence, fit = found[:, int(EVIDENCE)], found[:, int(FIT)]
         posterior = np.exp(evidence - evidence.max())
@@ -184,11 +192,13 @@ class ContactIsolator:
         alike = [i for i in outer if fit[i] > fit[first] - AS_WELL and posterior[i] > POSSIBLE]
         force, point = self._force(found[first])
         if not alike:
-            return Isolation(name, told[name], "", False, name, force, point, told)
+            pose = forward_kinematics(model, q, name)
+            place = pose[:3, :3].T @ (point - pose[:3, 3])
+            return Isolation(name, told[name], "", False, name, force, point, place, told)
         others = " or ".join(model.link_names[i] for i in alike)
         reason = f"a push on {others} through the joint's axis explains the residual as well"
         total = float(posterior[carried].sum())
-        return Isolation(name, total, reason, True, name, None, None, told)
+        return Isolation(name, total, reason, True, name, posterior=told)
 
     def _noise(self, covariance: npt.ArrayLike) -> Array:
         n, S = self.model.n, as_numbers("covariance", covariance)

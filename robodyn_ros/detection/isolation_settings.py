@@ -5,7 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ..errors import ArgumentError
 from ..settings import ParameterSet, setting
+
+MOST_CONES = 4
 
 
 @dataclass(frozen=True)
@@ -13,7 +16,7 @@ class IsolationSettings(ParameterSet):
     """Settings of a ContactIsolator: how arms are touched, and what the residual is worth."""
 
     lead: float = setting(
-        5.0,
+        1.0,
         "the named link must be so many times likelier than all others; 1: always name one",
         low=1.0,
         high=1e6,
@@ -26,7 +29,7 @@ class IsolationSettings(ParameterSet):
         high=1e5,
     )
     cone: tuple[float, ...] = setting(
-        (0.3,),
+        (0.25,),
         "usual ratios of force across to force along the surface's normal, equally likely",
         low=1e-3,
         high=10.0,
@@ -38,7 +41,7 @@ class IsolationSettings(ParameterSet):
         0.2, "error of a joint's residual, as a share of it", low=0.0, high=1.0
     )
     cross_talk: float = setting(
-        0.005,
+        0.0025,
         "error of every joint, as a share of the largest residual, both relative to their noise",
         low=0.0,
         high=1.0,
@@ -46,6 +49,13 @@ class IsolationSettings(ParameterSet):
     force_error: float = setting(
         0.5, "a force with a larger relative deviation is unknown", low=0.0, high=10.0
     )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("force", "cone"):
+            count = len(getattr(self, name))
+            if not 1 <= count <= MOST_CONES:  # each is tried at every point of every link
+                raise ArgumentError(f"{name} must be 1 to {MOST_CONES} numbers, got {count}")
 
     def cones(self) -> npt.NDArray[np.float64]:
         """Return the cones (K, 4), columns as in `contact_evidence`."""

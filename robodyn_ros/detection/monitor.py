@@ -1,9 +1,9 @@
 """ContactMonitor: from samples to verdicts.
 
     Sample ─► gap compensation ─► observer ─► noise test, bias ─► effort scale ─► stuck readings ─►
-    detector ─► Verdict
+    detector ─► joint stops, mean of the contact ─► link decisions ─► Verdict
 
-One compiled step does all of it but naming the link and the wrench; `monitor_rows` runs the same
+One compiled step does all of it but deciding the link and the wrench; `monitor_rows` runs the same
 step over a whole recording. There is no clock here: times come with the samples, which `sensing`
 has judged.
 """
@@ -18,6 +18,7 @@ import numpy.typing as npt
 from ..dynamics.kinematics import forward_kinematics
 from ..errors import ArgumentError
 from ..model.robot import RobotModel
+from ..model.surface import LinkSurfaces, surface_points
 from ..sensing.effort_settings import EffortSettings
 from ..sensing.gap_compensation import GapCompensation
 from ..sensing.sample import Sample, Status
@@ -25,22 +26,25 @@ from ..sensing.sampler import Samples
 from ..sensing.settings import SensingSettings
 from ..sensing.stuck import StuckCheck
 from ..settings import one_or_each
+from . import contact_mean
 from . import monitor_step as at
 from .detector import CollisionDetector, Level
-from .effort_scale import EffortScale, scale_text
-from .fault import EFFORT_SCALE, SENSOR_FREEZE, Fault
-from .isolation import isolate
+from .effort_scale import EffortScale, scale_fault, scale_text
+from .fault import JOINT_STOP, SENSOR_FREEZE, Fault
+from .isolation import ContactIsolator, Isolation
+from .link_naming import LinkDecisions
 from .monitor_settings import MonitorSettings
-from .noise import NoiseDetector
+from .noise import NoiseDetector, mean_noise
 from .observer import MomentumObserver
-from .verdict import Verdict
-from .wrench import external_wrench
+from .verdict import LEAST_FORCE, Ended, Verdict
+from .wrench import external_wrench, followed_force
 
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
 
 NO_WRENCH = np.zeros(6)
 TARING = "taring: the offset of the residual is averaged"
+UNDECIDED = "not decided yet"
 LIKELY_FORCE = 100.0  # [N], a contact's usual size: directions hardly felt give no larger one
 
 
@@ -54,6 +58,7 @@ class _Parts(NamedTuple):
     noise: NoiseDetector
     scale: EffortScale
     gap: GapCompensation
+    links: LinkDecisions | None
 
 
 class ContactMonitor:
@@ -61,7 +66,8 @@ class ContactMonitor:
 
     commanded: the samples' torque is the commanded one, not measured; then a joint whose reading
     ignores its torque gives UNKNOWN, too. effort: what the torque includes; gain and offset are
-    applied before, by `JointTorque`.
+    applied before, by `JointTorque`. surfaces: of the links, by default those of the model.
+    links: whether the touched link is named.
     """
 
     def __init__(
@@ -72,11 +78,18 @@ class ContactMonitor:
         *,
         commanded: bool = False,
         effort: EffortSettings | None = None,
+        surfaces: LinkSurfaces | None = None,
+        links: bool = True,
     ) -> None:
         self.model = model
+        self._surfaces = (surfaces or surface_points(model)) if links else None
         self._link_side: RobotModel | None = None  # the model without rotors, once it is needed
         self._own, self._rows = np.zeros(int(at.SCALARS)), np.zeros((int(at.ROWS), model.n))
         self._own[int(at.COMMANDED)] = commanded
+        self._rows[int(at.LOWEST)], self._rows[int(at.HIGHEST)] = model.q_min, model.q_max
+        self._before = np.zeros((contact_mean.CAPACITY, model.n + 1))
+        self._contact = np.zeros((int(contact_mean.ROWS), model.n))
+        self._contact_own = np.zeros(int(contact_mean.SCALARS))
         self._above = np.zeros(model.n, dtype=np.bool_)
         self._stuck = StuckCheck(model.n, math.inf, 1)
         self.set_sensing(sensing or SensingSettings())
@@ -116,6 +129,7 @@ class ContactMonitor:
         tau = self._rows[int(at.TAU)] if sample.tau is None else sample.tau
         found = at.step(*self._memory, told, sample.t, sample.q, sample.qd, tau)
         r = self._rows[int(at.R)].copy()
+        self._decide(sample.t, found)
         if found <= at.COLLISION:
             self._verdict = self._located(sample.t, sample.q, r, Level(found))
         else:
@@ -126,7 +140,10 @@ class ContactMonitor:
     def reset(self, cause: str = "just started") -> Verdict:
         """Forget everything; return the verdict, UNKNOWN until the observer has settled."""
         self._parts.noise.forget()
+        self._parts.scale.forget()
         at.restart(*self._memory)
+        if self._parts.links is not None:
+            self._parts.links.reset()
         self._invalid, self._cause = 0, cause
         self._verdict = Verdict(-math.inf, Level.UNKNOWN, np.zeros(self.model.n), cause=cause)
         return self._verdict
@@ -135,6 +152,18 @@ class ContactMonitor:
     def bias(self) -> Array:
         """Offset of the residual without contact (n,) [N m or N]; a copy."""
         return self._parts.noise.bias
+
+    def bias_problem(self) -> str:
+        """Return which joint's bias is at its limit; empty: none is."""
+        bias, limit = self.bias, self._parts.noise.limit
+        over = np.flatnonzero((np.abs(bias) >= limit) & (bias != 0.0))
+        if not over.size:
+            return ""
+        k = int(over[0])
+        return (
+            f"bias of {self.model.joint_names[k]} at its limit, {bias[k]:+.3g}: its torque is off "
+            "by more (monitor.bias.limit, effort.offset)"
+        )
 
     def tare(self) -> Array:
         """Take the present residual for its bias and return it (n,) [N m or N], or raise."""
@@ -170,9 +199,9 @@ class ContactMonitor:
         )
         noise = NoiseDetector(model, settings.noise, settings.bias)
         scale = EffortScale(model, observer.gain, detector.contact.base)
-        return _Parts(
-            settings, effort, observer, detector, noise, scale, GapCompensation(observer.gain)
-        )
+        gap = GapCompensation(observer.gain)
+        links = None if self._surfaces is None else decisions(model, settings, self._surfaces)
+        return _Parts(settings, effort, observer, detector, noise, scale, gap, links)
 
     def _observed(self, side: str) -> RobotModel:
         """Return the model that moves by the torque of this side: sensors see no rotors."""
@@ -189,6 +218,8 @@ class ContactMonitor:
         parts.noise.continue_from(self._parts.noise)
         parts.scale.continue_from(self._parts.scale)
         parts.gap.continue_from(self._parts.gap)
+        if parts.links is not None and self._parts.links is not None:
+            parts.links.continue_from(self._parts.links)
         self._take(parts)
 
     def set_sensing(self, sensing: SensingSettings) -> None:
@@ -211,9 +242,12 @@ class ContactMonitor:
             parts.gap.own,
             parts.gap.common,
             parts.scale.own,
-            parts.scale.seconds,
+            parts.scale.common,
             self._stuck.own,
             *parts.noise.memory,
+            self._before,
+            self._contact,
+            self._contact_own,
             *detector.memory,
             self._own,
             self._rows,
@@ -236,11 +270,23 @@ class ContactMonitor:
         fault = Fault(sample.fault) if sample.fault else None
         joints: tuple[str, ...] = ()
         if found == at.SCALED:
-            fault = Fault(EFFORT_SCALE, value=float(self._own[int(at.EFFORT_FACTOR)]))
+            fault = scale_fault(float(self._own[int(at.EFFORT_FACTOR)]))
         elif found == at.STUCK:
             joint = self.model.joint_names[int(self._own[int(at.STUCK_JOINT)])]
             fault, joints = Fault(SENSOR_FREEZE, joint), (joint,)
         return Verdict(sample.t, Level.UNKNOWN, r, joints, fault=fault, cause=self._cause)
+
+    def _decide(self, t: float, found: int) -> None:
+        """Let the link be decided as far as it is due at this sample."""
+        links, due = self._parts.links, float(self._own[int(at.LINK_DUE)])
+        touched = at.CONTACT <= found <= at.COLLISION
+        if links is None or not (touched or due or links.busy):
+            return
+        if found > at.COLLISION:
+            links.reset()
+            return
+        rows = (contact_mean.Y, contact_mean.Q, contact_mean.SPEED)
+        links.update(t, touched, due, *(self._contact[int(row)] for row in rows))
 
     def _located(self, t: float, q: Array, r: Array, level: Level) -> Verdict:
         joints: tuple[str, ...] = ()
@@ -248,8 +294,10 @@ class ContactMonitor:
             detector, noise = self._parts.detector.memory[0], self._parts.noise
             at.mark_joints(detector, noise.rows, noise.own, self._above)
             joints = tuple(compress(self.model.joint_names, self._above.tolist()))
-        link, link_cause, wrench_link, wrench = locate(self.model, self.settings, q, r, level)
-        return Verdict(t, level, r, joints, link, wrench, wrench_link, link_cause=link_cause)
+        links, stop = self._parts.links, int(self._own[int(at.STOP)])
+        answer, ended = (None, None) if links is None else (links.answer, links.ended)
+        where = (self.model, self.settings, q, r)
+        return located(Verdict(t, level, r, joints), *where, answer, ended, stop)
 
 
 def why_restarted(found: int, status: int, dt: float, cause: str, late: bool) -> str:
@@ -273,35 +321,85 @@ def stuck_text(joint: str, seconds: float) -> str:
     return f"joint '{joint}' has read the same for {seconds:.3g} s although its torque moves"
 
 
-def locate(
-    model: RobotModel, settings: MonitorSettings, q: Array, r: Array, level: int
-) -> tuple[str, str, str, Array]:
-    """Return the touched link, why none is named, and the wrench's link and values (6,) [N, N m].
+def decisions(
+    model: RobotModel, settings: MonitorSettings, surfaces: LinkSurfaces
+) -> LinkDecisions:
+    """Return what decides on the touched link."""
+    isolator = ContactIsolator(model, surfaces, settings.isolation)
+    return LinkDecisions(isolator, lambda speed: mean_noise(model, settings, speed))
 
-    Below CONTACT the wrench is 0 unless `wrench_link` is set.
+
+def located(
+    verdict: Verdict,
+    model: RobotModel,
+    settings: MonitorSettings,
+    q: Array,
+    r: Array,
+    answer: Isolation | None,
+    ended: Isolation | None,
+    stop: int,
+) -> Verdict:
+    """Return a verdict of a known level with link and wrench.
+
+    answer: about the present contact, None: links are not named; ended: about one that is over;
+    stop: the joint at its stop, counted from 1, negative at the lower one.
     """
-    link = link_cause = ""
-    wrench_link = settings.wrench_link or model.link_names[-1]
-    if level < at.CONTACT and not settings.wrench_link:
-        return link, link_cause, wrench_link, NO_WRENCH
-    limit = np.broadcast_to(settings.contact.base, (model.n,))
-    if level >= at.CONTACT:
-        # A joint that feels half its threshold may be the touched one: then no link is named
-        where = isolate(model, r, np.maximum(0.5 * limit, 1e-6), clear=2.0)
-        link, link_cause = where.link or "", where.reason
-        wrench_link = settings.wrench_link or link or wrench_link
-    W = external_wrench(
-        model,
-        q,
-        r,
-        wrench_link,
-        # What touches an arm pushes but does not twist; a chosen link may hold a tool
-        force_only=None if settings.wrench_link else True,
-        weights=1.0 / np.maximum(0.1 * limit, 1e-6),  # far less than a threshold is noise
-        likely=LIKELY_FORCE,
-    )
-    R_link = forward_kinematics(model, q, wrench_link)[:3, :3]
-    return link, link_cause, wrench_link, np.concatenate([R_link.T @ W[:3], R_link.T @ W[3:]])
+    if ended is not None:
+        size = math.nan if ended.force is None else float(np.linalg.norm(ended.force))
+        told = Ended(ended.link or "", ended.name, ended.probability, size)
+        verdict = verdict._replace(ended=told)
+    if verdict.level < Level.CONTACT:
+        link = settings.wrench_link
+        wrench = chosen_wrench(model, settings, q, r) if link else NO_WRENCH
+        return verdict._replace(wrench=wrench, wrench_link=link or model.link_names[-1])
+    push: Array | None = None
+    at_link = ""
+    if stop:
+        joint = model.joint_names[abs(stop) - 1]
+        cause = stop_text(joint, stop)
+        verdict = verdict._replace(fault=Fault(JOINT_STOP, joint), link_cause=cause)
+    elif answer is not None:
+        name, cause = answer.name, answer.reason
+        cause = cause or ("" if name else UNDECIDED)
+        verdict = verdict._replace(
+            link=answer.link or "", where=name, confidence=answer.probability, link_cause=cause
+        )
+        push, at_link = push_wrench(model, settings, q, r, answer), answer.link or ""
+    if settings.wrench_link:
+        push, at_link = chosen_wrench(model, settings, q, r), settings.wrench_link
+    return verdict._replace(wrench=push, wrench_link=at_link)
+
+
+def stop_text(joint: str, stop: int) -> str:
+    """Return which end of its range a joint has run into."""
+    return f"{joint} at its {'upper' if stop > 0 else 'lower'} stop"
+
+
+def push_wrench(
+    model: RobotModel, settings: MonitorSettings, q: Array, r: Array, answer: Isolation
+) -> Array | None:
+    """Return the wrench (6,) [N, N m] of a push that was found, in the axes of its link.
+
+    None if its force is not known, or if hardly anything of it is left.
+    """
+    if answer.link is None or answer.force is None or answer.place is None:
+        return None
+    variance = np.diag(mean_noise(model, settings, np.zeros(model.n)))
+    force = followed_force(model, q, r, answer.link, answer.place, answer.force, variance)
+    if math.hypot(*force) < LEAST_FORCE:
+        return None
+    F = forward_kinematics(model, q, answer.link)[:3, :3].T @ force
+    return np.concatenate([F, np.cross(answer.place, F)])
+
+
+def chosen_wrench(model: RobotModel, settings: MonitorSettings, q: Array, r: Array) -> Array:
+    """Return the wrench (6,) [N, N m] that explains the residual on `wrench_link`, in its axes."""
+    link, limit = settings.wrench_link, np.broadcast_to(settings.contact.base, (model.n,))
+    # Far less than a threshold is noise
+    weights = 1.0 / np.maximum(0.1 * limit, 1e-6)
+    W = external_wrench(model, q, r, link, weights=weights, likely=LIKELY_FORCE)
+    R_link = forward_kinematics(model, q, link)[:3, :3]
+    return np.concatenate([R_link.T @ W[:3], R_link.T @ W[3:]])
 
 
 class Rows(NamedTuple):
@@ -310,9 +408,11 @@ class Rows(NamedTuple):
     r: Array  # (T, n) residual [N m or N]
     certain: Array  # (T, n) the same without what gaps may have caused; empty unless asked for
     found: Codes  # (T,) a level, or why it is UNKNOWN
-    value: Array  # (T,) what that reason is about
+    value: Array  # (T,) what that reason is about; in a contact, the joint at its stop
     above: npt.NDArray[np.bool_]  # (T, n) joints above a threshold
     external: Array  # (T, n) mean external torque since the previous sample; as `certain`
+    due: Array  # (T,) when a decision about the link is due, as LINK_DUE of `monitor_step`
+    means: Array  # (T, 3, n) there: mean residual [N m or N], posture and speed of the contact
 
     @property
     def level(self) -> Codes:
@@ -335,7 +435,9 @@ def monitor_rows(
     certain: also the residual without what gaps may have caused, and the mean external torque of
     every step.
     """
-    monitor = ContactMonitor(model, settings, sensing, commanded=commanded, effort=effort)
+    monitor = ContactMonitor(
+        model, settings, sensing, commanded=commanded, effort=effort, links=False
+    )
     T, n = samples.q.shape
     out = Rows(
         np.zeros((T, n)),
@@ -344,6 +446,8 @@ def monitor_rows(
         np.zeros(T),
         np.zeros((T, n), dtype=np.bool_),
         np.zeros((T if certain else 0, n)),
+        np.zeros(T),
+        np.zeros((T, 3, n)),
     )
     limit = int(monitor._sensing.max_invalid)
     arrays = (samples.t, samples.q, samples.qd, samples.tau)
@@ -359,7 +463,7 @@ def compare_rows(
     rows: of the same samples, all usable, with `certain` residuals.
     """
     resets = (samples.status == Status.RESTART) | (samples.late != 0) | (rows.found > at.SETTLING)
-    monitor = ContactMonitor(model, settings)
+    monitor = ContactMonitor(model, settings, links=False)
     level = np.zeros(samples.t.size, dtype=np.int64)
     arrays = (resets.astype(np.int64), samples.t, rows.certain, samples.qd)
     at.compare_samples(*monitor._memory[-4:], *arrays, level)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ..dynamics.dispatch import per_joint
 from ..model.robot import RobotModel
 from ..settings import ParameterSet, check, group, setting
+from .isolation_settings import IsolationSettings
 from .thresholds import Thresholds
 
 MIN_SIGMA = 1e-6  # [N m or N], least standard deviation
@@ -111,6 +112,7 @@ class MonitorSettings:
     collision: ThresholdSettings = group(ThresholdSettings, base=(4.0,))
     noise: NoiseSettings = group(NoiseSettings)
     bias: BiasSettings = group(BiasSettings)
+    isolation: IsolationSettings = group(IsolationSettings)
     debounce: float = setting(
         0.0, "a residual must stay above its threshold this long", "s", low=0.0, high=1.0
     )
@@ -123,7 +125,7 @@ class MonitorSettings:
     )
     masked: tuple[str, ...] = setting((), "joints to ignore")
     wrench_link: str = setting(
-        "", "link of the external wrench; empty: the touched or the last link"
+        "", "link of the external wrench; empty: the touched link, where its force is known"
     )
 
     def __post_init__(self) -> None:

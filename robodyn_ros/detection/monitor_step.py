@@ -10,12 +10,14 @@ from ..dynamics.compile import inline, kernel
 from ..model.packed_model import U
 from ..sensing.gap_compensation import fill_gap, restart_gap, shrink
 from ..sensing.stuck import READING, find_stuck, forget_readings
+from .contact_mean import MOMENTUM, NO, OVER, SPEED, Y, follow_contact, restart_contact
+from .contact_mean import Q as MEAN_Q
 from .detector import COLLISION_ON, CONTACT_ON, ON, Level, follow, forget_times
 from .detector import DEBOUNCE as DETECTOR_DEBOUNCE
 from .detector import DT as DETECTOR_DT
 from .detector import ROWS as DETECTOR_ROWS
 from .detector import SCORE as DETECTOR_SCORE
-from .effort_scale import USUAL_SCALES, find_scale, restart_scale
+from .effort_scale import find_scale, restart_scale
 from .noise import (
     BIAS,
     DEVIATION,
@@ -29,15 +31,18 @@ from .noise import LEVEL as NOISE_LEVEL
 from .observer import observe, restart_observer, set_step
 
 # The arrays in which all parts keep their state: observer; gap compensation, rows and scalars;
-# effort scale, rows and time; stuck readings; noise: increments, rows, scalars, whitening;
-# detector, rows and scalars; the monitor's own scalars and rows
+# effort scale, rows and times; stuck readings; noise: increments, rows, scalars, whitening;
+# contact mean: momenta, rows, scalars; detector, rows and scalars; the monitor's own scalars and
+# rows
 MEMORY = (
     "float64[::1], float64[:, ::1], float64[::1], float64[:, ::1], float64[::1], float64[:, ::1],"
     " float64[:, ::1], float64[:, ::1], float64[::1], float64[:, ::1],"
+    " float64[:, ::1], float64[:, ::1], float64[::1],"
     " float64[:, ::1], float64[::1], float64[::1], float64[:, ::1]"
 )
 ROUNDING = 1e-6  # [s], of the difference of two stamps
-LOWEST_SCALE, HIGHEST_SCALE = USUAL_SCALES
+STOP_DISTANCE = 0.02  # [rad or m] from the end of a joint's range, where its stop may act
+STOP_SHARE = 0.3  # of its residual over threshold: other joints feel less at a stop
 
 # What a step finds: a level of `Level`, or why that is UNKNOWN
 UNKNOWN, CLEAR, CONTACT, COLLISION = (int(level) for level in Level)
@@ -49,7 +54,9 @@ RESTARTS, USABLE, LATE = 1, 2, 4
 # reset and its settling time [s], the observer's longest step [s], whether velocity matters to the
 # thresholds, whether torque is commanded, share of the threshold that counts for stuck readings,
 # with their time [s] and number of samples, the stuck joint, the scale of the effort, whether all
-# joints are tested together by their noise
+# joints are tested together by their noise; duration of the step [s], 0 if its external torque is
+# not known; 0, or a decision about the link is due: that duration, negative if the contact is
+# over; 0, or the joint at its stop: counted from 1, negative at the lower one
 (
     LAST,
     RUNNING,
@@ -64,21 +71,26 @@ RESTARTS, USABLE, LATE = 1, 2, 4
     STUCK_JOINT,
     EFFORT_FACTOR,
     NOISE_TEST,
+    STEP,
+    LINK_DUE,
+    STOP,
     SCALARS,
-) = (U(k) for k in range(14))
+) = (U(k) for k in range(17))
 # Rows, n numbers each: residual, previous velocity, smoothed acceleration, torque, its mean over
 # the step and its change, residual without what gaps may have caused, observer gain, contact
 # threshold at rest (inf for a masked joint), torque change that counts for stuck readings, the
-# residual with its bias, mean external torque of the step and the bound of its error
-R, QD, QDD, TAU, MEAN, CHANGE, CERTAIN, GAIN, LIMIT, ENOUGH, RAW, EXTERNAL, ERROR, ROWS = (
-    U(k) for k in range(14)
-)
+# residual with its bias, mean external torque of the step and the bound of its error, lowest and
+# highest position
+(
+    R, QD, QDD, TAU, MEAN, CHANGE, CERTAIN, GAIN, LIMIT, ENOUGH, RAW, EXTERNAL, ERROR, LOWEST,
+    HIGHEST, ROWS,
+) = (U(k) for k in range(16))  # fmt: skip
 
 
 @kernel(f"int64({MEMORY})")
 def restart(
     observer, gap, gap_common, scale, scale_time, stuck, ring, noise, noise_own, whitening,
-    detector, _, own, rows,
+    before, contact, contact_own, detector, _, own, rows,
 ):  # fmt: skip
     """Forget everything that was measured but the bias."""
     restart_observer(observer)
@@ -86,10 +98,12 @@ def restart(
     restart_scale(scale, scale_time)
     forget_readings(stuck)
     restart_noise(noise, noise_own)
+    restart_contact(contact, contact_own)
     forget_times(detector)
     for k in range(U(rows.shape[1])):
         rows[R, k] = rows[RAW, k] = rows[QDD, k] = 0.0
     own[RUNNING], own[SETTLED], own[STUCK_JOINT] = 0.0, 0.0, -1.0
+    own[STEP] = own[LINK_DUE] = own[STOP] = 0.0
     return 0
 
 
@@ -134,18 +148,50 @@ def _take_increment(rows, tau, dt):
         rows[ERROR, k] = abs(tau[k] - rows[MEAN, k])
 
 
-@kernel(f"int64({MEMORY}, int64, float64, float64[::1], float64[::1], float64[::1])")
-def step(
+@inline
+def _find_stop(rows, stopped, q, r):
+    """Return the joint at its stop, as STOP; stopped: the one of the sample before.
+
+    A stop holds its own joint back and loads no other one. While a contact lasts it stays, unless
+    others feel more than their threshold, too.
+    """
+    n, largest, joint = int(q.size), 0.0, int(abs(stopped)) - 1
+    for k in range(n):
+        share = abs(r[k]) / rows[LIMIT, k]
+        if stopped == 0.0 and share > largest:
+            joint = k
+        if k == joint:
+            largest = share
+    others = 0.0
+    for k in range(n):
+        if k != joint:
+            others = max(others, abs(r[k]) / rows[LIMIT, k])
+    if joint < 0:
+        return 0.0
+    if stopped != 0.0:
+        return stopped if others <= max(1.0, STOP_SHARE * largest) else 0.0
+    if others > STOP_SHARE * largest:
+        return 0.0
+    if r[joint] < 0.0 and q[joint] >= rows[HIGHEST, joint] - STOP_DISTANCE:
+        return float(joint + 1)
+    if r[joint] > 0.0 and q[joint] <= rows[LOWEST, joint] + STOP_DISTANCE:
+        return -float(joint + 1)
+    return 0.0
+
+
+@inline
+def _judge(
     observer, gap, gap_common, scale, scale_time, stuck, ring, noise, noise_own, whitening,
-    detector, common, own, rows,
+    before, contact, contact_own, detector, common, own, rows,
     told, t, q, qd, tau,
 ):  # fmt: skip
-    """Take one sample; return the level found, or why it is UNKNOWN."""
+    """Take one sample up to its level; see `step`."""
     n = U(rows.shape[1])
     r, qd_before, qdd, mean = rows[R], rows[QD], rows[QDD], rows[MEAN]
     change, certain, enough = rows[CHANGE], rows[CERTAIN], rows[ENOUGH]
     raw, external, error = rows[RAW], rows[EXTERNAL], rows[ERROR]
     usable, reason = told & USABLE != 0, SETTLING
+    own[STEP] = 0.0
     dt = t - own[LAST]
     frozen = int(own[STUCK_JOINT])
     if usable and frozen >= 0 and q[frozen] != stuck[READING, frozen]:
@@ -155,7 +201,7 @@ def step(
     if told & RESTARTS or reason != SETTLING:
         restart(
             observer, gap, gap_common, scale, scale_time, stuck, ring, noise, noise_own, whitening,
-            detector, common, own, rows
+            before, contact, contact_own, detector, common, own, rows
         )  # fmt: skip
     if told & LATE or not usable:
         forget_times(detector)
@@ -183,17 +229,18 @@ def step(
     if first:
         return reason
     _take_increment(rows, tau, dt)
+    own[STEP] = dt
     touched = 0
     if own[NOISE_TEST] != 0.0:
         debounce = common[DETECTOR_DEBOUNCE]
         touched = find_contact(
             ring, noise, noise_own, whitening, t, dt, qd, external, error, debounce
         )
-    own[EFFORT_FACTOR] = find_scale(scale, scale_time, raw, tau, dt)
-    if not LOWEST_SCALE < own[EFFORT_FACTOR] < HIGHEST_SCALE:
+    own[EFFORT_FACTOR] = find_scale(scale, scale_time, raw, mean, qd, dt)
+    if own[EFFORT_FACTOR] != 1.0:
         forget_times(detector)
         own[SETTLED] = 0.0
-        return SCALED
+        return SETTLING if math.isnan(own[EFFORT_FACTOR]) else SCALED
     if own[COMMANDED] != 0.0:
         for k in range(n):
             enough[k] = own[STUCK_SHARE] * rows[LIMIT, k]
@@ -220,6 +267,36 @@ def step(
     return found if found == SETTLING else max(found, CLEAR + touched)
 
 
+@kernel(f"int64({MEMORY}, int64, float64, float64[::1], float64[::1], float64[::1])")
+def step(
+    observer, gap, gap_common, scale, scale_time, stuck, ring, noise, noise_own, whitening,
+    before, contact, contact_own, detector, common, own, rows,
+    told, t, q, qd, tau,
+):  # fmt: skip
+    """Take one sample; return the level found, or why it is UNKNOWN."""
+    found = _judge(
+        observer, gap, gap_common, scale, scale_time, stuck, ring, noise, noise_own, whitening,
+        before, contact, contact_own, detector, common, own, rows,
+        told, t, q, qd, tau,
+    )  # fmt: skip
+    dt, touched = own[STEP], CONTACT <= found <= COLLISION
+    own[LINK_DUE] = 0.0
+    if dt == 0.0 or found in (OVERFLOW, SCALED, STUCK):
+        restart_contact(contact, contact_own)
+        own[STOP] = 0.0
+        return found
+    for k in range(U(q.size)):
+        contact[MOMENTUM, k] += dt * rows[EXTERNAL, k]
+    if touched:
+        own[STOP] = _find_stop(rows, own[STOP], q, rows[R])
+    due = follow_contact(before, contact, contact_own, t, touched, q, qd, noise[BIAS])
+    if due != NO and own[STOP] == 0.0:
+        own[LINK_DUE] = -dt if due == OVER else dt
+    if not touched:
+        own[STOP] = 0.0
+    return found
+
+
 @kernel("int64(float64[:, ::1], float64[:, ::1], float64[::1], boolean[::1])")
 def mark_joints(detector, noise, noise_own, above):
     """Mark the joints above a threshold, or which deviate most by their noise."""
@@ -237,19 +314,24 @@ def mark_joints(detector, noise, noise_own, above):
     f"int64({MEMORY},"
     " int64[::1], int64[::1], int64, float64[::1], float64[:, ::1], float64[:, ::1],"
     " float64[:, ::1], float64[:, ::1], float64[:, ::1], int64[::1], float64[::1],"
-    " boolean[:, ::1], float64[:, ::1])"
+    " boolean[:, ::1], float64[:, ::1], float64[::1], float64[:, :, ::1])"
 )
 def steps(
     observer, gap, gap_common, scale, scale_time, stuck, ring, noise, noise_own, whitening,
-    detector, common, own, rows,
-    status, late, max_invalid, t, q, qd, tau, r, certain, found, value, above, external,
+    before, contact, contact_own, detector, common, own, rows,
+    status, late, max_invalid, t, q, qd, tau,
+    r, certain, found, value, above, external, due, means,
 ):  # fmt: skip
-    """The same over many samples; value: what the reason for UNKNOWN is about."""
+    """The same over many samples; value: what the reason for UNKNOWN is about, or the joint at its
+    stop. due: when a decision about the link is due, as LINK_DUE, from these means.
+    """
     n, invalid = U(rows.shape[1]), 0
     for k in range(U(t.size)):
         invalid = invalid + 1 if status[k] == 2 else 0
         if 0 < invalid <= max_invalid:  # the previous verdict stands
             found[k] = found[k - U(1)] if k > 0 else SETTLING
+            if k > 0 and CONTACT <= found[k] <= COLLISION:
+                value[k] = value[k - U(1)]
             for j in range(n):
                 above[k, j] = k > 0 and above[k - U(1), j]
                 r[k, j] = rows[R, j]
@@ -264,7 +346,7 @@ def steps(
             told |= USABLE
         found[k] = step(
             observer, gap, gap_common, scale, scale_time, stuck, ring, noise, noise_own, whitening,
-            detector, common, own, rows,
+            before, contact, contact_own, detector, common, own, rows,
             told, t[k], q[k], qd[k], tau[k],
         )  # fmt: skip
         if found[k] == SCALED:
@@ -279,6 +361,13 @@ def steps(
             r[k, j] = rows[R, j]
         if CONTACT <= found[k] <= COLLISION:
             mark_joints(detector, noise, noise_own, above[k])
+            value[k] = own[STOP]
+        due[k] = own[LINK_DUE]
+        if due[k] != 0.0:
+            for j in range(n):
+                means[k, U(0), j] = contact[Y, j]
+                means[k, U(1), j] = contact[MEAN_Q, j]
+                means[k, U(2), j] = contact[SPEED, j]
     return 0
 
 

@@ -31,7 +31,13 @@ from ..dynamics.dispatch import per_joint
 from ..errors import ArgumentError
 from ..model.packed_model import U
 from ..model.robot import RobotModel
-from .monitor_settings import BiasSettings, NoiseSettings
+from .monitor_settings import (
+    MIN_SIGMA,
+    BiasSettings,
+    MonitorSettings,
+    NoiseSettings,
+    NoiseWindow,
+)
 
 Array = npt.NDArray[np.float64]
 
@@ -44,6 +50,7 @@ RISE, HALF_RISE = 0.4, 0.2  # of the score above its valley, for another contact
 REST_TIME = (
     1.5  # [s] after a contact in which the valley counts: the joints have settled elsewhere
 )
+NOISE_PER_THRESHOLD = 0.1  # deviation over contact threshold, where no noise is tuned
 INVOLVED = 0.5  # share of the threshold at which a joint alone is named
 
 # Rows, n numbers each: bias and its limits, at the start and later; sum of the first increments;
@@ -284,6 +291,11 @@ class NoiseDetector:
         return self.rows[int(BIAS)].copy()
 
     @property
+    def limit(self) -> Array:
+        """Largest bias (n,) [N m or N]."""
+        return self.rows[int(LIMIT)]
+
+    @property
     def taring(self) -> bool:
         """Whether the bias at the start is still being averaged."""
         return bool(self.own[int(RATE)] > 0.0 and self.own[int(TARED)] == 0.0)
@@ -324,17 +336,43 @@ def whitening(correlation: tuple[float, ...], n: int) -> Array:
 
     correlation: of n joints, row by row below the diagonal of C; a single 0: none.
     """
+    C = correlation_matrix(correlation, n)
+    try:
+        return np.asarray(np.linalg.inv(np.linalg.cholesky(C)))
+    except np.linalg.LinAlgError:
+        raise ArgumentError("correlation must be that of a positive definite matrix") from None
+
+
+def correlation_matrix(correlation: tuple[float, ...], n: int) -> Array:
+    """Return C (n, n) of n joints from its numbers below the diagonal; a single 0: none."""
+    C = np.eye(n)
     if correlation == (0.0,):
-        return np.eye(n)
+        return C
     if len(correlation) != n * (n - 1) // 2:
         raise ArgumentError(
             f"correlation must be {n * (n - 1) // 2} numbers for {n} joints, below the diagonal "
             f"row by row, or a single 0; got {len(correlation)}"
         )
-    C = np.eye(n)
     C[np.tril_indices(n, -1)] = correlation
-    C += np.tril(C, -1).T
-    try:
-        return np.asarray(np.linalg.inv(np.linalg.cholesky(C)))
-    except np.linalg.LinAlgError:
-        raise ArgumentError("correlation must be that of a positive definite matrix") from None
+    return np.asarray(C + np.tril(C, -1).T)
+
+
+def deviations(window: NoiseWindow, speed: Array, onset: float) -> Array:
+    """Return the standard deviations (n,) or (T, n) [N m or N] at speeds of the same shape."""
+    rise = np.array(window.in_motion) * np.tanh(speed / onset)
+    return np.asarray(np.array(window.base) + rise + np.array(window.per_velocity) * speed)
+
+
+def mean_noise(model: RobotModel, settings: MonitorSettings, speed: Array) -> Array:
+    """Return the covariance (n, n) of the mean residual of a contact, at joint speeds (n,).
+
+    It is that of the long window where it is tuned, else of the short one. Without either, the
+    deviations are a share of the contact thresholds.
+    """
+    noise, n = settings.noise, model.n
+    for window in (noise.long, noise.short):
+        if window.threshold > 0.0:
+            sigma = np.broadcast_to(deviations(window, speed, noise.speed), (n,))
+            return correlation_matrix(window.correlation, n) * np.outer(sigma, sigma)
+    limit = np.broadcast_to(settings.contact.thresholds(model).at(speed[None]), (1, n))[0]
+    return np.diag(np.maximum(NOISE_PER_THRESHOLD * limit, MIN_SIGMA) ** 2)

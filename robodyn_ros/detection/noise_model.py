@@ -22,7 +22,7 @@ from ..sensing.sampler import Samples
 from .monitor import monitor_rows
 from .monitor_settings import MIN_SIGMA, BiasSettings, MonitorSettings, NoiseSettings, NoiseWindow
 from .monitor_step import CONTACT
-from .noise import followed_bias, whitening, windowed_means
+from .noise import deviations, followed_bias, whitening, windowed_means
 
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -250,12 +250,6 @@ def _deviation(y: Array, speed: Array, onset: float) -> tuple[float, float, floa
     F = np.column_stack([np.ones_like(v), np.tanh(v / onset), v])
     weights, _ = nnls(F / s[:, None], (s - rest) / s)
     return max(rest + weights[0], MIN_SIGMA), float(weights[1]), float(weights[2])
-
-
-def deviations(window: NoiseWindow, speed: Array, onset: float) -> Array:
-    """Return the standard deviations (n,) or (T, n) [N m or N] at speeds of the same shape."""
-    rise = np.array(window.in_motion) * np.tanh(speed / onset)
-    return np.asarray(np.array(window.base) + rise + np.array(window.per_velocity) * speed)
 
 
 def _norm(z: Array, W: Array) -> Array:

@@ -16,6 +16,18 @@ SEVERITY = {Level.CLEAR: 0, Level.CONTACT: 1, Level.COLLISION: 2, Level.UNKNOWN:
 LEVEL_OF = {severity: level for level, severity in SEVERITY.items()}
 
 
+LEAST_FORCE = 0.1  # [N]: a smaller estimate during contact is none
+
+
+class Ended(NamedTuple):
+    """The last word about the link of a contact that is over."""
+
+    link: str  # touched; empty: not known
+    where: str  # for people: 'link_5', 'link_5 or beyond'
+    confidence: float  # probability of `link`, 0 to 1
+    force: float  # [N], mean; NaN: unknown
+
+
 class Verdict(NamedTuple):
     """Contact state of the arm at the time of a sample."""
 
@@ -23,12 +35,15 @@ class Verdict(NamedTuple):
     level: Level
     r: Array  # (n,) residual [N m or N]
     joints: tuple[str, ...] = ()  # above their thresholds, or concerned by the fault
-    link: str = ""  # touched link; empty: none, or it cannot be told (`link_cause`)
-    wrench: Array | None = None  # (6,) force [N], torque [N m] in the axes of `wrench_link`
-    wrench_link: str = ""
+    link: str = ""  # touched link; empty: none, or not known (`link_cause`)
+    wrench: Array | None = None  # (6,) force [N], torque [N m] at `wrench_link`; None: unknown
+    wrench_link: str = ""  # in whose axes and about whose origin the wrench is
     fault: Fault | None = None
     cause: str = ""  # why the level is UNKNOWN
-    link_cause: str = ""  # why no link is named
+    link_cause: str = ""  # why no link is named, or which others come into question
+    confidence: float = 0.0  # probability that `link` is the touched one, 0 to 1; 0: no link
+    where: str = ""  # the touched link for people: 'link_5', 'link_5 or beyond'
+    ended: Ended | None = None  # of a contact that is over, when its link is decided at last
 
     @property
     def touched(self) -> bool:
@@ -37,8 +52,8 @@ class Verdict(NamedTuple):
 
     @property
     def force(self) -> float:
-        """Size of the external force [N]; 0 without a wrench."""
-        return 0.0 if self.wrench is None else math.hypot(*self.wrench[:3])
+        """Size of the external force [N]; NaN: unknown."""
+        return math.nan if self.wrench is None else math.hypot(*self.wrench[:3])
 
     def texts(self) -> dict[str, str]:
         """Return the verdict in words, for people: the values of a diagnostic status."""
@@ -46,9 +61,17 @@ class Verdict(NamedTuple):
         return {
             "joints": " ".join(self.joints),
             "link": self.link,
-            "force": f"{self.force:.3f} N" if self.touched else "",
+            "where": self.where,
+            "confidence": f"{self.confidence:.0%}" if self.link else "",
+            "force": force_text(self.force, 3) if self.touched else "",
             "cause": self.cause,
             "link_cause": self.link_cause,
             "fault": fault.kind if fault else "",
             "fault_joint": fault.joint if fault else "",
+            "ended": self.ended.link if self.ended else "",
         }
+
+
+def force_text(force: float, digits: int) -> str:
+    """Return a force [N] in words; NaN, and nothing during a contact, is unknown."""
+    return f"{force:.{digits}f} N" if force >= LEAST_FORCE else "unknown"

@@ -91,6 +91,28 @@ def force_doubt(
     return 1.0 / float(felt[-1]) if felt[-1] > DAMPING * felt[0] else math.inf
 
 
+def followed_force(
+    model: RobotModel,
+    q: npt.ArrayLike,
+    r: npt.ArrayLike,
+    link: str,
+    place: npt.ArrayLike,
+    force: npt.ArrayLike,
+    variance: npt.ArrayLike,
+) -> Array:
+    """Return a push (3,) [N], base axes, whose size follows the residual r (n,) [N m or N].
+
+    Its direction, and its point in the link's frame (3,) [m], stay those of the push that was
+    found. variance: of the residual's noise (n,).
+    """
+    q, r = checked(model, q=q, r=r)
+    F = np.asarray(force, dtype=np.float64)
+    tau = jacobian(model, q, link, place)[:3].T @ F
+    weighted = tau / np.asarray(variance, dtype=np.float64)
+    square = float(weighted @ tau)
+    return F * max(float(weighted @ r) / square, 0.0) if square > 0.0 else 0.0 * F
+
+
 @dataclass(frozen=True, eq=False)
 class ContactPoint:
     """A force and the line on which it acts."""

@@ -68,7 +68,7 @@ _folders: dict[str, Path] = {}  # by source file
 
 
 @cache
-def _lock_file(folder: Path) -> Any:
-    """Return the open lock file of a folder; it stays open, as closing it would end all locks."""
+def _lock_file(folder: Path) -> int:
+    """Return the descriptor of a folder's lock file; closing it would end all locks."""
     folder.mkdir(parents=True, exist_ok=True)
-    return (folder / LOCK_FILE).open("a")
+    return os.open(folder / LOCK_FILE, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)

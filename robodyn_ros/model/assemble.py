@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -49,7 +50,7 @@ def assemble(
     number = {row.joint: k for k, row in enumerate(own)}
     coordinate = [number[row.mimics or row.joint] for row in rows]
 
-    def stacked(items: Sequence[JointRow | RigidBody], key: str) -> Array:
+    def stacked(items: Sequence[JointRow | RigidBody], key: str) -> Any:
         return np.array([getattr(item, key) for item in items], dtype=float)
 
     def with_mimics(key: str, power: int) -> Array:

@@ -106,6 +106,9 @@ class RobotModel(ReadOnlyArrays):
     presliding: Array = _same_for_all("presliding")
     friction_speed: Array = _same_for_all("friction_speed")  # [rad/s or m/s], beyond it: constant
 
+    # Path or text of the URDF that has the links' shapes, read by `surface_points`; empty: none
+    geometry: str = ""
+
     # Derived
     n: int = field(init=False)  # number of coordinates
     coupled: bool = field(init=False)  # whether joints share a coordinate (mimic joints)

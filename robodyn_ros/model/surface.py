@@ -1,8 +1,9 @@
 """Surfaces of the links, as points with inward normals: where an arm can be touched.
 
-They come from the collision geometry of a URDF: STL meshes, boxes, cylinders, spheres and
-capsules. A link without any is a capsule from its joint to the next. Where two joints lie on one
-axis a URDF does not tell which link the housing between them belongs to: each gets half.
+They come from the collision geometry of the model's URDF: STL meshes, boxes, cylinders, spheres
+and capsules. For a link without any that can be read, shapes of a known arm with these names are
+taken, if the package has them; else a capsule from its joint to the next. Where two joints lie on
+one axis a URDF does not tell which link the housing between them belongs to: each gets half.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from xml.etree.ElementTree import Element
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import ArgumentError, UrdfError
+from ..errors import ArgumentError, ResourceError, UrdfError
+from ..resources import share_path
 from .rigid_body import Array, ReadOnlyArrays
 from .robot import RobotModel
 from .shapes import Box, Capsule, Cylinder, Mesh, Placed, Shape, read_stl
@@ -32,6 +34,7 @@ from .urdf_geometry import (
 POINTS_PER_LINK = 600
 RADIUS_PER_REACH = 0.045  # of the capsule that stands for an unknown shape
 MIN_LENGTH = 1e-3  # [m], of a capsule
+_SURFACES = "surfaces"  # key among what is kept with a model
 MIN_SHARE = 0.05  # of a link's points that lie outside its other shapes
 
 
@@ -68,30 +71,75 @@ def surface_points(
     *,
     per_link: int = POINTS_PER_LINK,
     radius: float | None = None,
+    known: bool = True,
 ) -> LinkSurfaces:
     """Return points on the links of a robot, evenly spread over each.
 
-    urdf: path or text of a URDF with <collision> elements, by names of links; it need not be the
+    urdf: path or text of a URDF with <collision> elements, by names of links, instead of the
     model's own. radius: of links without readable geometry [m], by default a share of the arm's
-    length. What cannot be read is left out and told in `missing`.
+    length. known: take shapes of the package for links without, if the names are those of an arm
+    that it knows. What cannot be read is left out and told in `missing`.
     """
     if per_link < 1 or (radius is not None and not radius > 0.0):
         raise ArgumentError(f"per_link and radius must be positive, got {per_link}, {radius}")
+    usual = urdf is None and per_link == POINTS_PER_LINK and radius is None and known
+    if usual and _SURFACES in model.bound:
+        kept: LinkSurfaces = model.bound[_SURFACES]
+        return kept
     shapes: list[list[Shape]] = [[] for _ in model.link_names]
     missing: list[str] = []
-    if urdf is not None:
+    source = urdf or model.geometry
+    if source:
         try:
-            _read_collisions(model, urdf, shapes, missing)
+            _read_collisions(model, source, shapes, missing)
         except (OSError, UrdfError) as fault:
             missing.append(f"the geometry of the URDF cannot be read: {fault}")
+    if known and not all(shapes):
+        _fill_known(model, shapes, missing)
     plain = _capsules(model, radius or RADIUS_PER_REACH * _reach(model))
     parts = [_spread(own or plain[i], per_link) for i, own in enumerate(shapes)]
-    return LinkSurfaces(
+    found = LinkSurfaces(
         np.concatenate([points for points, _ in parts]),
         np.concatenate([normals for _, normals in parts]),
         np.cumsum([0, *(len(points) for points, _ in parts)]),
         tuple(missing),
     )
+    if usual:
+        model.bound[_SURFACES] = found
+    return found
+
+
+def _fill_known(model: RobotModel, shapes: list[list[Shape]], missing: list[str]) -> None:
+    """Give links without shapes those of the package, where its names are those of this arm."""
+    for path in _known_shapes(model):
+        found: list[list[Shape]] = [[] for _ in shapes]
+        robot, _ = read_geometry(str(path))
+        names = {link.get("name", "") for link in robot.findall("link") if len(link)}
+        if not names <= model.frames.keys():
+            continue
+        _read_collisions(model, str(path), found, [])
+        for i, link in enumerate(model.link_names):
+            if shapes[i] or not found[i]:
+                continue
+            shapes[i] = found[i]
+            if model.geometry:
+                missing.append(f"{link}: its shape is that of {path.parent.name}/{path.name}")
+
+
+def _known_shapes(model: RobotModel) -> list[Path]:
+    """Return files with shapes: of a robot of this name, and of an arm that its links name."""
+    files: list[Path] = []
+    for folder, pattern in (("urdf", "*.urdf"), ("config", "*/shapes.urdf")):
+        try:
+            files += sorted(share_path(folder).glob(pattern))
+        except ResourceError:
+            continue
+    return [
+        path
+        for path in files
+        if path.stem == model.name
+        or any(link.startswith(path.parent.name) for link in model.link_names)
+    ]
 
 
 def _read_collisions(

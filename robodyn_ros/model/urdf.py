@@ -1,9 +1,11 @@
 """load_urdf: a fixed-base tree in a URDF as a RobotModel."""
 
+import dataclasses
 import math
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from os import PathLike
+from os import PathLike, fspath
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -45,7 +47,8 @@ def load_urdf(
     gravity: (3,) [m/s^2].
 
     Raises UrdfError, whose message names the element, the fault and the remedy. Untrusted files
-    are safe: their size is limited, and no file or address in them is opened.
+    are safe: their size is limited, and no file or address in them is opened. The model keeps the
+    path, or the text, for `surface_points`.
     """
     document = read_urdf(path_or_xml)
     tree = Tree(parse_elements(document))
@@ -61,7 +64,15 @@ def load_urdf(
             raise UrdfError(sentence)
         warnings.warn(sentence, ModelWarning, stacklevel=2)
     check_model(model, strict=strict, error=UrdfError)
-    return model
+    return dataclasses.replace(model, geometry=_geometry(path_or_xml))
+
+
+def _geometry(path_or_xml: str | bytes | PathLike[str]) -> str:
+    """Return where the links' shapes are: the absolute path of a file, or the text."""
+    if isinstance(path_or_xml, bytes):
+        return path_or_xml.decode("utf-8", "replace")
+    text = fspath(path_or_xml)
+    return text if text.lstrip().startswith("<") else str(Path(text).absolute())
 
 
 class _Bodies:

@@ -48,6 +48,7 @@ class ArmNode(Node):
         self._refusals_left, self._refused_at = REFUSAL_BURST, -math.inf  # second: wall time [s]
         self._unlogged = 0  # refusals since the last one that was logged
         self.last_warning = ""  # since /diagnostics was last published
+        self.problem_level = DiagnosticStatus.WARN  # of what `health` reports
         self.local_publishers: list[LocalPublisher] = []
         self.local_subscriptions: list[LocalSubscription] = []
         self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
@@ -164,9 +165,10 @@ class ArmNode(Node):
         self._check_clock()
         wrong, facts = self.health() if self.robot else ("waiting for robot_description", {})
         facts["warning"], self.last_warning = self.last_warning, ""
+        level = self.problem_level if wrong else DiagnosticStatus.WARN
         wrong = wrong or facts["warning"]
         name, robot = self.get_fully_qualified_name().lstrip("/"), self.robot
-        level = DiagnosticStatus.WARN if wrong else DiagnosticStatus.OK
+        level = level if wrong else DiagnosticStatus.OK
         text, hardware = wrong or "running", robot.name if robot else ""
         message = status_message(name, self.now(), level, text, facts, hardware)
         self._diagnostics.publish(message)

@@ -42,6 +42,8 @@ class CollisionReport(NamedTuple):
     fault: str  # kind of fault, or empty
     fault_joint: str
     worst: Level  # since the last reset
+    where: str = ""  # the touched link for people: 'link_5', 'link_5 or beyond'
+    ended: str = ""  # link of a contact that is over, when it is decided for the last time
 
 
 def seconds(stamp: Time) -> float:
@@ -93,6 +95,8 @@ def read_collision_state(message: DiagnosticArray) -> CollisionReport:
         texts.get("fault", ""),
         texts.get("fault_joint", ""),
         Level[worst] if worst in Level.__members__ else Level.UNKNOWN,
+        texts.get("where", ""),
+        texts.get("ended", ""),
     )
 
 
@@ -131,11 +135,13 @@ def set_wrench(wrench: Wrench, values: Sequence[float]) -> None:
 
 
 def fill_wrench(message: WrenchStamped, verdict: Verdict) -> WrenchStamped:
-    """Write the verdict's wrench, in the axes of the link that the frame names."""
+    """Write the verdict's wrench, which must be known, in the axes of the link that the frame
+    names and about its origin.
+    """
+    assert verdict.wrench is not None
     set_stamp(message.header.stamp, verdict.t)
     message.header.frame_id = verdict.wrench_link
-    values = [0.0] * 6 if verdict.wrench is None else verdict.wrench.tolist()
-    set_wrench(message.wrench, values)
+    set_wrench(message.wrench, verdict.wrench.tolist())
     return message
 
 
@@ -152,7 +158,7 @@ def read_effort(message: JointState) -> tuple[float, Array]:
 
 
 def force_arrow(verdict: Verdict) -> MarkerArray:
-    """Return an arrow for RViz that ends at the touched link; without contact, its removal."""
+    """Return an arrow for RViz that ends at the touched link; its removal if no force is known."""
     arrow = Marker(ns="contact_force", type=Marker.ARROW, action=Marker.DELETE)
     arrow.header.frame_id = verdict.wrench_link
     set_stamp(arrow.header.stamp, verdict.t)

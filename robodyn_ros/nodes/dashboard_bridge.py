@@ -27,6 +27,7 @@ from std_msgs.msg import String
 from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory
 
+from ..detection.fault import JOINT_STOP
 from ..errors import ArgumentError
 from ..model.robot import RobotModel
 from ..model.robots import load_robot
@@ -46,6 +47,7 @@ SERVICES = {
 LATEST_DEPTH = 4  # queue of a topic of which the latest message counts
 EVERY_DEPTH = 100  # queue of a topic of which every message counts
 ANSWER_TIMEOUT = 3.0  # [s]
+FORCE_TIMEOUT = 0.1  # [s]: an estimated force that is older is unknown
 NODE_POLL = 1.0  # [s] between two checks for new nodes
 
 Answer = Callable[[bool, str], None]
@@ -67,7 +69,7 @@ class Feed(Protocol):
     def on_truth(self, names: Sequence[str], tau_ext: Array) -> None: ...
 
     def on_detector(
-        self, level: str, link: str, force: float, joints: str, reason: str
+        self, level: str, link: str, force: float, joints: str, reason: str, where: str = ""
     ) -> None: ...
 
     def on_wrench(self, link: str, force: Array) -> None: ...
@@ -117,6 +119,7 @@ class DashboardBridge:
         self._states = subscribe(JointState, "joint_states", latest)
         self._references = subscribe(JointState, "controller_node/reference", latest)
         self._truths = subscribe(JointState, "simulator_node/external_torque", latest)
+        self._wrench_time = -math.inf  # [s], of the last one
         self._wrenches = subscribe(WrenchStamped, "dynamics_node/external_wrench", latest)
         self._residuals = subscribe(JointState, "dynamics_node/residual", every)
         self._detector = subscribe(DiagnosticArray, "dynamics_node/collision_state", every)
@@ -183,13 +186,16 @@ class DashboardBridge:
         for message in take_messages(self._truths):
             feed.on_truth(message.name, codec.read_effort(message)[1])
         for message in take_messages(self._wrenches):
-            _, link, wrench = codec.read_wrench(message)
+            self._wrench_time, link, wrench = codec.read_wrench(message)
             feed.on_wrench(link, wrench[:3])
         for message in take_messages(self._detector):
             report = codec.read_collision_state(message)
-            size, joints = math.hypot(*feed.force), " ".join(report.joints)
-            reason = report.cause or report.link_cause
-            feed.on_detector(report.level.name, report.link, size, joints, reason)
+            joints, reason = " ".join(report.joints), report.cause or report.link_cause
+            # An unknown force is not published
+            known = abs(report.t - self._wrench_time) < FORCE_TIMEOUT
+            size = (known and math.hypot(*feed.force)) or math.nan
+            where = reason if report.fault == JOINT_STOP else report.where
+            feed.on_detector(report.level.name, report.link, size, joints, reason, where)
         for message in take_messages(self._pushes):
             _, link, wrench = codec.read_wrench(message)
             feed.on_push(link, wrench[:3], wrench[3:])

@@ -55,7 +55,12 @@ REACTING = ("REACTING", "RESUMING")
 NO_PARAMETERS = "/unused:\n  ros__parameters:\n    none: 0\n"
 SAME_PARAMETERS = ("lwr_iii", "kuka_lwr4")  # arms for which config/demo.yaml is right
 DEMO_START = (0.0, -0.6, 0.3, 1.2, 0.4, -0.7, 0.5)  # [rad], of these arms in config/demo.yaml
-IDEAL = {"plant.noise": False, "plant.model_error.mass": 0.0, "plant.model_error.com": 0.0}
+IDEAL: dict[str, dict[str, Any]] = {  # node -> {parameter: value}
+    "simulator_node": {"plant.friction": False, "plant.noise": False}
+    | {f"plant.model_error.{name}": 0.0 for name in ("mass", "com", "friction")},
+    "controller_node": {"arm.friction": False},
+    "dynamics_node": {"effort.friction": "none"},
+}
 
 
 @dataclass(frozen=True)
@@ -77,7 +82,7 @@ class PlantOptions:
     kind: str = ""  # of the simulation; empty: as in the parameter file
     pushes: Sequence[str] = ()  # LINK:NEWTON or LINK:FX,FY,FZ; empty: as in the parameter file
     seed: int | None = None  # of model error and sensor noise; None: as in the parameter file
-    ideal: bool = False  # neither model error nor sensor noise
+    ideal: bool = False  # no model error, friction or sensor noise
 
 
 @contextmanager
@@ -252,7 +257,8 @@ def overrides(robot: str, urdf: str, plant: PlantOptions, guess: bool) -> dict[s
     if plant.seed is not None:
         of_plant["plant.seed"] = plant.seed
     if plant.ideal:
-        of_plant |= IDEAL
+        for node, values in IDEAL.items():
+            changed[node] |= values
     if plant.pushes:
         model = settings.load("") if known else None
         start = DEMO_START if settings.name in SAME_PARAMETERS else None

@@ -33,7 +33,7 @@ class DetectorState:
     level: Level
     link: str
     joints: tuple[str, ...]
-    force: float = 0.0  # [N], median while the state lasts
+    force: float = math.nan  # [N], median while the state lasts; NaN: unknown
 
 
 @dataclass(frozen=True)

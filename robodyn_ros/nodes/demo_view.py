@@ -66,7 +66,7 @@ def events_table(events: list[Event]) -> Table:
             f"{event.force:.1f}" if event.force is not None else "",
             state.level.name if state else "nothing",
             (state.link or "unknown") if state else "",
-            f"{state.force:.1f}" if state else "",
+            (f"{state.force:.1f}" if state.force > 0.0 else "unknown") if state else "",
             f"{1e3 * event.delay:.0f}" if event.delay is not None else "",
             judgement if event.right else f"[red]{judgement}[/]",
             style="" if event.pushed else "red",

@@ -111,7 +111,7 @@ class DynamicsNode(StateNode):
     def _publish_measurement(self, verdict: Verdict) -> None:
         self.residual.effort[:] = verdict.r
         self.to_residual.publish(self.residual.at(verdict.t))
-        if self.to_wrench.wanted:
+        if self.to_wrench.wanted and verdict.wrench is not None:
             self.to_wrench.publish(fill_wrench(self.wrench, verdict))
         recent = 0.0 <= verdict.t - self.last_marker_time <= MARKER_PERIOD
         if self.to_markers.wanted and not recent:
@@ -120,7 +120,8 @@ class DynamicsNode(StateNode):
 
     def _publish_state(self, verdict: Verdict) -> None:
         """Publish at every change, at every sample of a contact, and as a heartbeat."""
-        state = (verdict.level, verdict.joints, verdict.link, verdict.fault)
+        ended = verdict.ended is not None
+        state = (verdict.level, verdict.joints, verdict.where, verdict.fault, ended)
         self.worst_level = max(self.worst_level, verdict.level)
         recent = 0.0 <= verdict.t - self.last_publish_time < self.settings.heartbeat
         if state == self.last_state and recent and not verdict.touched:
@@ -151,7 +152,7 @@ class DynamicsNode(StateNode):
         unknown = f"UNKNOWN: {verdict.cause}" if verdict.level is Level.UNKNOWN else ""
         bias = " ".join(f"{value:.3g}" for value in self.monitor.bias.tolist())
         facts = {"state": verdict.level.name, "bias": bias, **self.statistics.facts()}
-        return unknown or self.statistics.overrun(), facts
+        return unknown or self.monitor.bias_problem() or self.statistics.overrun(), facts
 
 
 def main(args: list[str] | None = None) -> int:

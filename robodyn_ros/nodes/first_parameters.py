@@ -14,6 +14,7 @@ import numpy as np
 
 from ..detection.monitor_settings import MonitorSettings
 from ..detection.observer import residual
+from ..dynamics.friction import WIDTH, friction_torque
 from ..dynamics.kinematics import jacobian
 from ..dynamics.mass_matrix import mass_matrix
 from ..dynamics.newton_euler import gravity_torque, inverse_dynamics
@@ -22,15 +23,15 @@ from ..errors import ModelWarning
 from ..model.robot import RobotModel
 from ..model.robots import BUILT_IN
 from ..settings import leaves, yaml_section
-from ..simulation.disturbances import perturbed
 from ..simulation.sensors import LWR_SENSORS, Sensors
 from ..trajectory.joint_move import joint_move
 from .demo_trajectory import SAME_POSTURE, demo_postures
 from .node_settings import SETTINGS, DemoSettings, ModelErrorSettings, RobotSettings
+from .simulation_setup import with_error
 
 CONTACT_SHARE, COLLISION_SHARE = 0.015, 0.03  # thresholds over torque limits, as of lwr_iii
 MIN_LIMIT_SHARE = 0.2  # guessed torque limit over the largest one, as of lwr_iii
-MODEL_ERROR = ModelErrorSettings(mass=0.03, com=0.003)  # of the demo's plant
+MODEL_ERROR = ModelErrorSettings(mass=0.03, com=0.003, friction=0.03)  # of the demo's plant
 TUNING_ARMS = 10  # with such errors, on whose motion thresholds are tuned
 SAMPLE_TIME = 0.002  # [s], of that motion
 # Contact threshold over the largest residual without contact: half of the threshold, at which a
@@ -75,12 +76,14 @@ def first_parameters(model: RobotModel, robot: RobotSettings) -> Parameters:
     which = {f"robot.{name}": value for name, value, _ in leaves(robot) if value}
     return {
         "simulator_node": which
-        | {"command_timeout": 0.1, "plant.start": _numbers(start), "plant.noise": True}
+        | {"command_timeout": 0.1, "plant.start": _numbers(start)}
+        | {"plant.friction": True, "plant.noise": True}
         | {f"plant.model_error.{name}": value for name, value, _ in leaves(MODEL_ERROR)}
         | push_parameters(_pushes(model, start, collision)),
         "controller_node": which
         | {
             "detector_timeout": 1.0,
+            "arm.friction": True,
             "arm.reaction": "reflex",
             "arm.reflex_gain": [1.0],
             "arm.damping": 10.0,
@@ -91,6 +94,7 @@ def first_parameters(model: RobotModel, robot: RobotSettings) -> Parameters:
         "dynamics_node": which
         | {
             "effort.source": "joint_states",
+            "effort.friction": "model",
             "monitor.contact.base": _numbers(contact),
             "monitor.collision.base": _numbers(collision),
         },
@@ -185,20 +189,17 @@ def largest_residual(model: RobotModel, start: np.ndarray) -> np.ndarray:
     ]
     q, qd, qdd = (np.vstack([getattr(way, name) for way in ways]) for name in ("q", "qd", "qdd"))
     t = SAMPLE_TIME * np.arange(len(q))
-    error, largest = MODEL_ERROR, np.zeros(model.n)
+    largest, gain = np.zeros(model.n), MonitorSettings().gain[0]
     for seed in range(TUNING_ARMS):
-        real = perturbed(
-            model, seed, mass=error.mass, com=error.com, inertia=error.mass, friction=0.0
-        )
-        tau, sensors = (
-            inverse_dynamics(real, q, qd, qdd),
-            Sensors(LWR_SENSORS, model.tau_max, seed),
-        )
+        real = with_error(model, MODEL_ERROR, seed)
+        tau = inverse_dynamics(real, q, qd, qdd)
+        tau += friction_torque(real, qd, width=WIDTH, load=tau)
+        sensors = Sensors(LWR_SENSORS, model.tau_max, seed)
         seen = [sensors.measure(*sample) for sample in zip(t, q, qd, tau, strict=True)]
         q_seen, qd_seen, tau_seen = (
             np.array([getattr(one, name) for one in seen]) for name in ("q", "qd", "tau")
         )
-        r = residual(model, t, q_seen, qd_seen, tau_seen, MonitorSettings().gain[0])
+        r = residual(model, t, q_seen, qd_seen, tau_seen, gain, friction=True)
         largest = np.maximum(largest, np.abs(r).max(axis=0))
     return largest
 

@@ -16,15 +16,15 @@ from typing import NamedTuple
 
 from ..control.transitions import Mode
 from ..detection.detector import Level
-from ..detection.verdict import Verdict
+from ..detection.fault import JOINT_STOP
+from ..detection.verdict import LEAST_FORCE, Ended, Verdict
 
 END_DELAY = 0.3  # [s] without contact after which it is over; a shorter pause is flicker
-LINK_TIME = 0.05  # [s] for which a link is named without a break before a line tells it
-LINK_PERIOD = 1.0  # [s] between two lines about other links in one contact
+LINK_LINES = 3  # about links in one contact at once; then one every
+LINK_PERIOD = 1.0  # [s]
 UNKNOWN_PERIOD = 1.0  # [s] between two lines about UNKNOWN, and for a node to start without one
 UNKNOWN_REMINDER = 10.0  # [s] between two lines about the same UNKNOWN that lasts
 CLOCK_RESET = 1.0  # [s]: time that goes back by more begins anew
-LEAST_FORCE = 0.1  # [N]: a smaller estimate during contact says that the force is unknown
 MOST_FORCES = 2000  # estimates kept of a contact that lasts
 NUMBERS = re.compile(r"(?<!\w)[-+]?\d[\d.]*(e[-+]?\d+)?")  # not those of names, as in joint_3
 
@@ -63,6 +63,8 @@ class ContactLog:
     def update(self, verdict: Verdict) -> Line | None:
         """Return the line that is due, if any."""
         level = verdict.level
+        if verdict.ended is not None and self._contact is not None:
+            self._contact.end(verdict.ended)
         if level is Level.CLEAR:
             return None if self._level is Level.CLEAR else self._clear(verdict.t)
         return self._touched(verdict) if verdict.touched else self._unknown(verdict)
@@ -73,15 +75,21 @@ class ContactLog:
             contact = self._contact = _Contact(t)
             self._started, self._since = True, None
         contact.add(verdict)
-        if verdict.level <= contact.told_level and not contact.link_is_news(t):
+        where = _where(verdict)
+        if verdict.level <= contact.told_level and not contact.is_news(where, t):
             return None
         contact.told_level = max(contact.told_level, verdict.level)
-        contact.told_link, contact.last_line = verdict.link or contact.told_link, t
+        contact.tell(where, t)
         self._level = contact.told_level
         severity = Severity.ERROR if self._level is Level.COLLISION else Severity.WARN
-        force = force_text(verdict.force if verdict.link else 0.0)
-        where = verdict.link or "link unknown"
-        return Line(severity, f"{self._level.name}: {where}, {force} ({_names(verdict.joints)})")
+        force, joints = force_text(verdict.force), _names(verdict.joints)
+        if verdict.fault is not None:
+            text = f"{self._level.name}: {where}"
+        elif where:
+            text = f"{self._level.name} on {where}: {force}"
+        else:
+            text = f"{self._level.name}: link unknown, {force}"
+        return Line(severity, f"{text} ({joints})")
 
     def _clear(self, t: float) -> Line | None:
         contact = self._contact
@@ -121,11 +129,10 @@ class _Contact:
 
     def __init__(self, t: float) -> None:
         self.begin = self.last_touch = t  # [s]
-        self.last_line = -math.inf  # [s]
-        self.told_level, self.told_link = Level.CLEAR, ""
-        self._link, self._link_since = "", t  # the one named now, and since when [s]
-        self._samples: dict[str, int] = {}  # by link
-        self._forces: dict[str, list[float]] = {}  # by link [N]
+        self.told_level, self.told_where = Level.CLEAR, ""
+        self._lines, self._last_line = 0, -math.inf  # about links; [s]
+        self._where = ""  # the link in words, or a joint's stop, as last known
+        self._forces: list[float] = []  # [N], since then
         self._joints: dict[str, None] = {}  # in the order in which they were felt
 
     @property
@@ -135,36 +142,44 @@ class _Contact:
 
     def add(self, verdict: Verdict) -> None:
         """Add a verdict of CONTACT or COLLISION."""
-        self.last_touch = verdict.t
-        if verdict.link:
-            self._samples[verdict.link] = self._samples.get(verdict.link, 0) + 1
-            forces = self._forces.setdefault(verdict.link, [])
-            forces.append(verdict.force)
-            if len(forces) > MOST_FORCES:
-                del forces[::2]
+        self.last_touch, where = verdict.t, _where(verdict)
+        if where and where != self._where:
+            self._where, self._forces = where, []
+        if verdict.force >= LEAST_FORCE:
+            self._forces.append(verdict.force)
+            if len(self._forces) > MOST_FORCES:
+                del self._forces[::2]
         self._joints.update(dict.fromkeys(verdict.joints))
-        if verdict.link != self._link:
-            self._link, self._link_since = verdict.link, verdict.t
 
-    def link_is_news(self, t: float) -> bool:
-        """Return whether a line should tell the link that is named at the time t [s]."""
-        if not self._link or self._link == self.told_link or t - self._link_since < LINK_TIME:
+    def is_news(self, where: str, t: float) -> bool:
+        """Return whether a line should tell where the arm is touched, at the time t [s]."""
+        if where in ("", self.told_where):
             return False
-        early = not self.told_link or self.last_line - self.begin < LINK_TIME
-        return early or _elapsed(self.last_line, t) >= LINK_PERIOD
+        return self._lines < LINK_LINES or _elapsed(self._last_line, t) >= LINK_PERIOD
+
+    def tell(self, where: str, t: float) -> None:
+        """Remember that a line tells this at the time t [s]."""
+        if where and where != self.told_where:
+            self.told_where, self._last_line = where, t
+            self._lines += 1
+
+    def end(self, ended: Ended) -> None:
+        """Take the last word about its link."""
+        if ended.where and ended.where != self._where:
+            self._where = ended.where
+            self._forces = [ended.force] if ended.force >= LEAST_FORCE else []
 
     @property
     def summary(self) -> str:
-        """Highest level, the link that was named longest, and the median of the force on it.
-
-        Where the arm hardly feels a direction, single estimates are far too large.
-        """
-        if not self._samples:
+        """Highest level, the link that was decided last, and the median of the force on it."""
+        if not self._where:
             return f"{self.told_level.name}, link and force unknown ({_names(self._joints)})"
-        link = max(self._samples, key=lambda name: self._samples[name])
-        force = median(self._forces[link])
-        about = "" if force < LEAST_FORCE else "about "
-        return f"{self.told_level.name} on {link}, {about}{force_text(force)}"
+        if self._where.endswith(" stop"):
+            return f"{self.told_level.name}, {self._where}"
+        text = f"{self.told_level.name} on {self._where}, "
+        if not self._forces:
+            return text + force_text(math.nan)
+        return f"{text}about {force_text(median(self._forces))}"
 
 
 def mode_line(mode: Mode, reason: str, before: Mode | None) -> Line:
@@ -177,10 +192,17 @@ def mode_line(mode: Mode, reason: str, before: Mode | None) -> Line:
 
 
 def force_text(force: float) -> str:
-    """Return a force [N] in words; an estimate of nothing during contact is no estimate."""
-    if force < LEAST_FORCE:
+    """Return a force [N] in words; NaN, and nothing during a contact, is unknown."""
+    if not force >= LEAST_FORCE:
         return "force unknown"
     return f"{force:.0f} N" if force >= 9.95 else f"{force:.1f} N"
+
+
+def _where(verdict: Verdict) -> str:
+    """Return the touched link in words, or the joint at its stop."""
+    if verdict.fault is not None and verdict.fault.kind == JOINT_STOP:
+        return verdict.link_cause
+    return verdict.where
 
 
 def _elapsed(since: float, t: float) -> float:

@@ -16,6 +16,8 @@ from ..control.limits import _limit
 from ..control.reactions.admittance import _retract
 from ..control.reactions.reaction import _excursion, largest_speed
 from ..control.tracking_guard import _deviation
+from ..detection.contact_evidence import weigh_link
+from ..detection.contact_mean import restart_contact
 from ..detection.detector import forget_times
 from ..detection.monitor_step import mark_joints, restart, step
 from ..detection.noise import restart_noise
@@ -41,8 +43,8 @@ _BRAKE = (_passivity, _damp_momentum, _excursion, largest_speed, _limit)
 
 SIMULATOR = (rigid_step, *_MASS_MATRIX, *_BRAKE)
 DETECTOR = (
-    step, restart, set_step, restart_observer, forget_times, restart_noise, mark_joints, *_SAMPLES,
-    applied_torque, *_LINKS,
+    step, weigh_link, restart, set_step, restart_observer, forget_times, restart_noise,
+    restart_contact, mark_joints, *_SAMPLES, applied_torque, *_LINKS,
 )  # fmt: skip
 CONTROLLER = (
     *_MASS_MATRIX, *_BRAKE, _computed_torque, _pd_gravity, _pid, _friction, _slide, _retract,

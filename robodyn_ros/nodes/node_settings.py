@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from ..control.arm_settings import ArmSettings
+from ..detection.guard.settings import ExpectSettings, GuardSettings
 from ..detection.monitor_settings import MonitorSettings
 from ..errors import ArgumentError
 from ..model.friction_settings import FrictionSettings
@@ -33,12 +35,21 @@ class RobotSettings(ParameterSet):
     strict: bool = setting(
         False, "reject physically inconsistent inertias instead of a warning", fixed=True
     )
+    shapes: str = setting(
+        "",
+        "path of a URDF with shapes of the links, by their names; empty: those of the robot",
+        fixed=True,
+    )
     friction: FrictionSettings = group(FrictionSettings)
 
     def load(self, description: str) -> RobotModel:
         """Return the model by name, from the file or from this description."""
         source, lock = self.name or self.urdf or description, list(self.lock) or None
         model = load_robot(source, self.root or None, self.tip or None, lock, self.strict)
+        if self.shapes:
+            if not Path(self.shapes).is_file():
+                raise ArgumentError(f"robot.shapes names no file: '{self.shapes}'")
+            model = model.replace(geometry=self.shapes)
         return self.friction.of(model)
 
 
@@ -51,6 +62,9 @@ class ModelErrorSettings(ParameterSet):
     )
     com: float = setting(
         0.0, "largest error of a centre of mass along each axis", "m", 0.0, 0.1, fixed=True
+    )
+    friction: float = setting(
+        0.0, "largest error of friction, as a share", low=0.0, high=0.5, fixed=True
     )
 
 
@@ -149,11 +163,21 @@ class DemoSettings(ParameterSet):
     )
 
 
+@dataclass(frozen=True)
+class GuardNodeSettings(ParameterSet):
+    """Parameters of guard_node; its means are a table, `means.*`."""
+
+    robot: RobotSettings = group(RobotSettings)
+    guard: GuardSettings = group(GuardSettings)
+    expect: ExpectSettings = group(ExpectSettings)
+
+
 SETTINGS = {
     "simulator_node": SimulatorSettings,
     "controller_node": ControllerSettings,
     "demo_node": DemoSettings,
     "dynamics_node": DynamicsSettings,
+    "guard_node": GuardNodeSettings,
 }
 
 

@@ -20,8 +20,8 @@ from ..sensing.effort_settings import RENAMED as RENAMED_EFFORT
 from ..settings import About, changed, converted, leaves
 from .node_settings import SETTINGS
 
-# Tables of simulator_node, and parameters that rclpy declares itself
-DECLARED_ELSEWHERE = ("obstacles.", "pushes.", "qos_overrides.")
+# Tables of simulator_node and guard_node, and parameters that rclpy declares itself
+DECLARED_ELSEWHERE = ("means.", "obstacles.", "pushes.", "qos_overrides.")
 # Parameters of an older release and what replaces them; the old names are rejected
 RENAMED = {
     "stamps": "sensing.stamps",
@@ -171,7 +171,12 @@ def declare_table(node: Node, name: str, row: Callable[[], Any]) -> dict[str, An
     text = f"names of the {name}; the parameters of each are {name}.<its name>.…"
     about = _descriptor((), About(text, fixed=True))
     listed = node.declare_parameter(f"{name}.names", [""], about).value or ()
-    rows = {one: declare(node, row(), f"{name}.{one}.") for one in listed if one}
+    rows = {}
+    for one in filter(None, listed):
+        try:
+            rows[one] = declare(node, row(), f"{name}.{one}.")
+        except ArgumentError as error:
+            raise ArgumentError(f"{name}.{one}: {error}") from error
     named = {key: key.removeprefix(f"{name}.").rpartition(".")[0] for key in _given(node, name)}
     unlisted = sorted({one for one in named.values() if one} - rows.keys())
     if unlisted:

@@ -20,7 +20,7 @@ from ..simulation.obstacles import Box, Obstacle, Pendulum, Plane, Sphere
 from ..simulation.plant import Plant, PlantState
 from ..simulation.rigid import RigidPlant
 from ..simulation.sensors import LWR_SENSORS, SensorModel
-from .node_settings import Numbers, PlantSettings
+from .node_settings import ModelErrorSettings, Numbers, PlantSettings
 
 OBSTACLES = ("plane", "sphere", "box", "pendulum")
 BRAKE_FREQUENCY = 10.0  # [rad/s], natural frequency of the law that holds an arm without commands
@@ -103,6 +103,12 @@ class Brake:
         self._on = False
 
 
+def with_error(model: RobotModel, error: ModelErrorSettings, seed: int) -> RobotModel:
+    """Return the model with random errors up to these; the same seed gives the same arm."""
+    bounds = {"mass": error.mass, "com": error.com, "friction": error.friction}
+    return perturbed(model, seed, inertia=error.mass, **bounds) if any(bounds.values()) else model
+
+
 def make_plant(
     model: RobotModel,
     settings: PlantSettings,
@@ -119,11 +125,7 @@ def make_plant(
         "obstacles": [one.obstacle() for one in obstacles.values()],
         "seed": settings.seed,
     }
-    error, real = settings.model_error, model
-    if error.mass or error.com:
-        real = perturbed(
-            model, settings.seed, mass=error.mass, com=error.com, inertia=error.mass, friction=0.0
-        )
+    real = with_error(model, settings.model_error, settings.seed)
     brake = Brake(real)
     if settings.kind == "mujoco":
         from ..simulation.mujoco_plant import MujocoPlant

@@ -43,6 +43,16 @@ def demo_node() -> int:
     return _run("demo_node")
 
 
+def guard_node() -> int:
+    """Run guard_node."""
+    return _run("guard_node")
+
+
+def guarded_detector() -> int:
+    """Run dynamics_node and guard_node in one process."""
+    return _run("guarded_detector")
+
+
 def composed_nodes() -> int:
     """Run all of them in one process."""
     return _run("composed")

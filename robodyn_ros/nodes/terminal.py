@@ -79,7 +79,7 @@ def echo(topic: str, count: int = 0) -> Iterator[str]:
     """Yield `count` messages of a topic, or all if it is 0, as text; topic: may be an ending."""
     waiting: list[Any] = []  # rclpy takes no deque.append
     with open_terminal() as (node, executor):
-        name, kind = _find_topic(node, executor, topic)
+        name, kind = find_topic(node, executor, topic)
         node.create_subscription(kind, name, waiting.append, matching_qos(node, name, ECHO_DEPTH))
         received = 0
         while not count or received < count:
@@ -205,7 +205,7 @@ def matching_qos(node: Node, topic: str, depth: int) -> QoSProfile:
     return qos
 
 
-def _find_topic(node: Node, executor: Any, topic: str) -> tuple[str, Any]:
+def find_topic(node: Node, executor: Any, topic: str) -> tuple[str, Any]:
     """Return the full name and message class of a topic, given its name or the end of it."""
     found: dict[str, str] = {}
 

@@ -180,6 +180,8 @@ def _model_and_parameters(
     lock = [joint for joint in parts.get("lock") or () if joint]
     model = load_robot(str(source), parts.get("root") or None, parts.get("tip") or None, lock)
     model = node_yaml.friction_of(parts).of(model)
+    if parts.get("shapes"):
+        model = model.replace(geometry=str(parts["shapes"]))
     if options.robot:
         path = Path(options.robot)
         robot = {"urdf": str(path.resolve())} if path.exists() else {"name": options.robot}
@@ -230,6 +232,8 @@ def summary(analysis: Analysis) -> dict[str, object]:
                 "true": event.true,
                 "joints": list(event.joints),
                 "link": event.link,
+                "confidence": event.confidence,
+                "where": event.where,
                 "force": number(event.force),
                 "delay": number(event.delay),
             }

@@ -68,9 +68,8 @@ def _contact(found: Detection, alarms: list[Span], contact: Span, exact: bool) -
     first = alarms[0][0]
     rows = _rows(found, (first, alarms[-1][1]))
     event = found.event(rows)
-    link, force = found.where(rows[found.t[rows] <= end])
     delay = max(first - begin, 0.0) if exact else np.nan
-    return replace(event, start=begin, end=end, link=link, force=force, true=True, delay=delay)
+    return replace(event, start=begin, end=end, true=True, delay=delay)
 
 
 def _rows(found: Detection, span: Span) -> npt.NDArray[np.int64]:

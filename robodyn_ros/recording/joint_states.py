@@ -8,6 +8,7 @@ not; in both the stamp is at byte 4.
 from __future__ import annotations
 
 import struct
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -107,6 +108,26 @@ class JointStates:
     def found(self) -> set[str]:
         """Names of all joints in the messages."""
         return {name for block in self._blocks for name in block.layout.names}
+
+    def layouts(self) -> Counter[tuple[str, ...]]:
+        """Return how many messages name which joints, in which order."""
+        counts: Counter[tuple[str, ...]] = Counter()
+        for block in self._blocks:
+            counts[block.layout.names] += len(block.raws)
+        return counts
+
+    def fields(self, names: tuple[str, ...]) -> tuple[Array, Array, list[Array | None]]:
+        """Return stamps and times of recording (T,) [s] of the messages that name these joints, in
+        this order, and their positions, velocities and efforts (T, n), None where there are none.
+        """
+        blocks = [block for block in self._blocks if block.layout.names == names]
+        found: list[Array | None] = []
+        for name in FIELDS:
+            values = np.concatenate([block.columns(name, names) for block in blocks])
+            found.append(None if np.isnan(values).all() else values)
+        stamps = np.concatenate([block.stamps() for block in blocks])
+        received = 1e-9 * np.array([t for block in blocks for t in block.received])
+        return stamps, received, found
 
     @cached_property
     def received(self) -> npt.NDArray[np.int64]:

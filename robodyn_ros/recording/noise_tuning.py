@@ -15,8 +15,8 @@ import numpy.typing as npt
 from ..detection.monitor import monitor_rows
 from ..detection.monitor_settings import BiasSettings, MonitorSettings, ThresholdSettings
 from ..detection.monitor_step import UNKNOWN
-from ..detection.noise import whitening
-from ..detection.noise_model import LearntNoise, deviations, free_motion, learn_noise
+from ..detection.noise import deviations, whitening
+from ..detection.noise_model import LearntNoise, free_motion, learn_noise
 from ..dynamics.kinematics import jacobian
 from ..errors import ArgumentError
 from ..model.robot import RobotModel

@@ -2,27 +2,38 @@
 
 The samples come from `sensing`, the verdicts from the compiled step of `ContactMonitor`: what the
 node says about a recording is what this says about it, sample by sample. Link and wrench are
-computed when they are asked for, by the monitor's own rule.
+computed when they are asked for, by the monitor's own decisions.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ..detection.detector import Level
-from ..detection.effort_scale import scale_text
-from ..detection.fault import EFFORT_SCALE, SENSOR_FREEZE, Fault
+from ..detection.effort_scale import scale_fault, scale_text
+from ..detection.fault import JOINT_STOP, SENSOR_FREEZE, Fault
+from ..detection.isolation import Isolation
+from ..detection.link_naming import NO_ANSWER
 from ..detection.monitor import TARING as TARING_TEXT
-from ..detection.monitor import Rows, locate, monitor_rows, why_restarted
+from ..detection.monitor import (
+    Rows,
+    decisions,
+    located,
+    monitor_rows,
+    push_wrench,
+    why_restarted,
+)
 from ..detection.monitor_settings import MonitorSettings
 from ..detection.monitor_step import CONTACT, GAP, OVERFLOW, SCALED, STUCK, TARING, UNSTUCK
 from ..detection.verdict import Verdict
 from ..errors import ArgumentError
 from ..model.robot import RobotModel
+from ..model.surface import surface_points
 from ..sensing.effort import JointTorque
 from ..sensing.effort_settings import EffortSettings
 from ..sensing.log import Log
@@ -33,7 +44,7 @@ from ..sensing.settings import SensingSettings
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
 
-LOCATED_SAMPLES = 25  # of an event, from which its link and force are estimated
+LOCATED_SAMPLES = 25  # of an event, from which its force is estimated
 
 
 @dataclass(frozen=True)
@@ -43,10 +54,12 @@ class Event:
     start: float  # [s]
     end: float  # [s]
     level: Level  # the highest; CLEAR: a known contact that was missed
-    link: str  # touched link; empty: cannot be told
+    link: str  # touched link, decided from the whole event; empty: not known
     joints: tuple[str, ...]  # above a threshold
-    force: float  # [N], median; NaN if none
+    force: float  # [N], median; NaN: unknown
     fault: Fault | None = None
+    confidence: float = 0.0  # probability that `link` is the touched one, 0 to 1
+    where: str = ""  # the touched link for people: 'link_5', 'link_5 or beyond'
     true: bool | None = None  # whether there was a contact; None: unknown
     delay: float = np.nan  # [s], from the contact to the first sample of the event
 
@@ -92,18 +105,23 @@ class Detection:
 
     @cached_property
     def link(self) -> npt.NDArray[np.str_]:
-        """Touched link of each sample (T,): its name, or '' if there is none."""
+        """Touched link of each sample (T,) as it was told then: its name, or ''."""
         names = [""] * self.t.size
-        for k, (link, *_) in self._located.items():
-            names[k] = link
+        for k, answer in self._decided.answer.items():
+            names[k] = "" if self.rows.value[k] else answer.link or ""
         return np.array(names, dtype=np.str_)
 
     @cached_property
     def wrench(self) -> Array:
-        """External force [N] and torque [N m] (T, 6), in the axes of the touched or last link."""
+        """External force [N] and torque [N m] (T, 6), in the axes of the touched link or of
+        `wrench_link`; NaN where it is unknown.
+        """
         found = np.zeros((self.t.size, 6))
-        for k, (*_, wrench) in self._located.items():
-            found[k] = wrench
+        found[self.level == Level.UNKNOWN] = np.nan
+        wanted = self.level >= (Level.CLEAR if self.settings.wrench_link else CONTACT)
+        for k in np.flatnonzero(wanted).tolist():
+            wrench = self.verdict(k).wrench
+            found[k] = np.nan if wrench is None else wrench
         return found
 
     @cached_property
@@ -117,20 +135,37 @@ class Detection:
         """Return the event made of these samples, in order."""
         level = Level(int(self.level[rows].max()))
         joints = self._names(np.asarray(self.rows.above[rows].any(axis=0)))
-        link, force = self.where(rows)
         start, end = float(self.t[rows[0]]), float(self.t[rows[-1]])
-        return Event(start, end, level, link, joints, force)
+        stop = int(self.rows.value[rows[-1]])
+        if stop:
+            fault = Fault(JOINT_STOP, self.model.joint_names[abs(stop) - 1])
+            return Event(start, end, level, "", joints, np.nan, fault)
+        answer = self.answer(rows)
+        return Event(
+            start,
+            end,
+            level,
+            answer.link or "",
+            joints,
+            self.force(rows),
+            confidence=answer.probability,
+            where=answer.name,
+        )
 
-    def where(self, rows: Codes) -> tuple[str, float]:
-        """Return the link named most often in these samples, and the median force on it [N]."""
-        if not rows.size:
-            return "", np.nan
-        chosen = rows[np.unique(np.linspace(0, rows.size - 1, LOCATED_SAMPLES).astype(int))]
-        found = [self._locate(int(k)) for k in chosen]
-        links = [link for link, *_ in found if link]
-        link = max(set(links), key=links.count) if links else ""
-        forces = [np.linalg.norm(wrench[:3]) for where, _, _, wrench in found if where == link]
-        return link, float(np.median(forces))
+    def answer(self, rows: Codes) -> Isolation:
+        """Return the last decision about the contact in these samples, of several the longest."""
+        contacts = np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1)
+        longest = max(contacts, key=len)
+        return self._decided.last.get(int(longest[-1]), NO_ANSWER) if longest.size else NO_ANSWER
+
+    def force(self, rows: Codes) -> float:
+        """Return the median force [N] in these samples, by the last decision; NaN: unknown."""
+        answer, forces = self.answer(rows), []
+        for k in rows[np.unique(np.linspace(0, rows.size - 1, LOCATED_SAMPLES).astype(int))]:
+            wrench = push_wrench(self.model, self.settings, self.samples.q[k], self.r[k], answer)
+            if wrench is not None:
+                forces.append(float(np.linalg.norm(wrench[:3])))
+        return float(np.median(forces)) if forces else np.nan
 
     def joints(self, k: int) -> tuple[str, ...]:
         """Return the joints above a threshold at sample k."""
@@ -143,9 +178,11 @@ class Detection:
             fault = self._fault(k)
             stuck = (fault.joint,) if fault and fault.joint else ()
             return Verdict(float(self.t[k]), level, r, stuck, fault=fault, cause=self.cause(k))
-        link, link_cause, wrench_link, wrench = self._locate(k)
-        t, joints = float(self.t[k]), self.joints(k)
-        return Verdict(t, level, r, joints, link, wrench, wrench_link, link_cause=link_cause)
+        verdict, decided = Verdict(float(self.t[k]), level, r, self.joints(k)), self._decided
+        stop = int(self.rows.value[k]) if level >= Level.CONTACT else 0
+        where = (self.model, self.settings, self.samples.q[k], r)
+        answer = decided.answer.get(k, NO_ANSWER)
+        return located(verdict, *where, answer, decided.ended.get(k), stop)
 
     def cause(self, k: int) -> str:
         """Return why sample k is UNKNOWN; empty if it is not."""
@@ -192,7 +229,7 @@ class Detection:
     def _fault(self, k: int) -> Fault | None:
         found, value = int(self.rows.found[k]), float(self.rows.value[k])
         if found == SCALED:
-            return Fault(EFFORT_SCALE, value=value)
+            return scale_fault(value)
         if found == STUCK:
             return Fault(SENSOR_FREEZE, self.model.joint_names[int(value)])
         kind = self.samples.faults.get(k, "")
@@ -201,18 +238,51 @@ class Detection:
     def _names(self, above: npt.NDArray[np.bool_]) -> tuple[str, ...]:
         return tuple(name for name, on in zip(self.model.joint_names, above, strict=True) if on)
 
-    def _locate(self, k: int) -> tuple[str, str, str, Array]:
-        """Return link, why none is named, and the wrench's link and values, of sample k."""
-        q, r, level = self.samples.q[k], self.r[k], int(self.level[k])
-        return locate(self.model, self.settings, q, r, level)
-
     @cached_property
-    def _located(self) -> dict[int, tuple[str, str, str, Array]]:
-        """`_locate` of every sample that has a link or a wrench."""
-        wanted = self.level >= CONTACT
-        if self.settings.wrench_link:
-            wanted = self.level != Level.UNKNOWN
-        return {int(k): self._locate(int(k)) for k in np.flatnonzero(wanted)}
+    def _decided(self) -> _Decided:
+        """What `LinkDecisions` says when it gets these samples one by one."""
+        decided, level = _Decided({}, {}, {}), self.level.tolist()
+        if not self.rows.due.any():
+            return decided
+        links = decisions(self.model, self.settings, surface_points(self.model))
+        rows, T, touched = self.rows, self.t.size, self.level >= CONTACT
+        starts = np.flatnonzero(touched & ~np.concatenate([[False], touched[:-1]])).tolist()
+        k = last = -1
+        for start in starts:
+            if start < k:  # passed already
+                continue
+            k = start
+            while k < T and (level[k] >= CONTACT or rows.due[k] or links.busy):
+                if self._stands(k):
+                    if level[k] >= CONTACT:
+                        last = k
+                        decided.answer[k] = decided.last[k] = links.answer
+                    k += 1
+                    continue
+                if level[k] == Level.UNKNOWN:
+                    links.reset()
+                    break
+                contact = level[k] >= CONTACT
+                links.update(float(self.t[k]), contact, float(rows.due[k]), *rows.means[k])
+                if links.ended is not None:
+                    decided.ended[k] = decided.last[last] = links.ended
+                if contact:
+                    last = k
+                    decided.answer[k] = decided.last[k] = links.answer
+                k += 1
+        return decided
+
+    def _stands(self, k: int) -> bool:
+        """Return whether a message was rejected and the verdict before it stands."""
+        return bool(self.samples.status[k] == Status.INVALID and self.level[k] != Level.UNKNOWN)
+
+
+class _Decided(NamedTuple):
+    """Decisions about links, by sample."""
+
+    answer: dict[int, Isolation]  # while a contact lasts
+    ended: dict[int, Isolation]  # the last one, when it was made
+    last: dict[int, Isolation]  # the last one, by the last sample of the contact
 
 
 _COLUMNS = ("t", "dt", "q", "qd", "tau", "status", "late")

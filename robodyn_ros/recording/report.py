@@ -141,10 +141,17 @@ def event_row(event: Event) -> tuple[str, ...]:
         f"{event.start:.3f}",
         event.detected or "missed",
         {True: "contact", False: "no contact", None: "not known"}[event.true],
-        event.link or ("cannot tell" if event.detected else ""),
+        _where(event),
         " ".join(event.joints),
         *(f"{x:.1f}" if math.isfinite(x) else "" for x in numbers),
     )
+
+
+def _where(event: Event) -> str:
+    """Return what was touched, in words."""
+    if event.fault is not None:
+        return f"{event.fault.joint}: {event.fault.kind.replace('_', ' ')}"
+    return event.where or ("cannot tell" if event.detected else "")
 
 
 def _events(events: Sequence[Event]) -> str:

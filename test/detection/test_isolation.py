@@ -23,7 +23,7 @@ def surfaces():
 
 @pytest.fixture(scope="module")
 def isolator(surfaces):
-    return ContactIsolator(ARM, surfaces)
+    return ContactIsolator(ARM, surfaces, IsolationSettings(lead=5.0))
 
 
 def push(link, point, force, q=Q):
@@ -213,8 +213,14 @@ def test_work_can_be_spread_link_by_link(isolator):
         except StopIteration as done:
             found = done.value
             break
-    assert pauses == 7
+    assert pauses == 6  # between seven links
     assert found.posterior == isolator.locate(Q, r, NOISE).posterior
+
+
+def test_settings_need_a_size_and_a_cone():
+    for wrong in ({"force": ()}, {"cone": ()}, {"force": (1.0,) * 5}):
+        with pytest.raises(rd.ArgumentError, match="must be 1 to 4 numbers"):
+            IsolationSettings(**wrong)
 
 
 def test_wrong_arguments_are_named(isolator, surfaces):

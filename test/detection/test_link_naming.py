@@ -18,7 +18,8 @@ def run(naming, seconds, alarm=0.1, begin=0.07, period=DT, quiet=0.05):
         t = k * period
         touched = alarm - 1e-9 <= t < alarm + seconds - 1e-9
         R = R + period * (BIAS + TOUCH * (begin < t - 1e-9 < alarm + seconds))
-        job = naming.update(t, touched, np.array([t, 1.0]), R, BIAS + 9.0 * (t > alarm))
+        q = np.array([0.1 * t, 1.0])
+        job = naming.update(t, touched, q, R, BIAS + 9.0 * (t > alarm), np.array([-0.1, 0.0]))
         if job:
             jobs.append((t, job))
     return jobs
@@ -34,7 +35,23 @@ def test_the_mean_begins_30_ms_before_the_alarm_without_the_bias_known_then():
     naming = LinkNaming(2)
     for t, job in run(naming, 0.5):
         np.testing.assert_allclose(job.y, TOUCH, atol=1e-9)
-        assert job.q == pytest.approx([(0.1 + min(t, 0.599)) / 2.0, 1.0], abs=1e-9)
+        assert job.q == pytest.approx([(0.1 + min(t, 0.599)) / 20.0, 1.0], abs=1e-9)
+        assert job.speed == pytest.approx([0.1, 0.0]) and job.over == (t > 0.55)
+
+
+def test_the_mean_stops_where_the_arm_has_moved_on_or_after_a_second():
+    jobs = run(LinkNaming(2), 1.5)
+    assert jobs[-1][1].seconds == pytest.approx(1.03, abs=0.002)  # look back, and one second
+    naming = LinkNaming(2)
+    for k in range(600):
+        q = np.array([0.0, 0.002 * max(k - 200, 0)])  # 2 rad/s: 0.2 rad after 0.1 s
+        job = naming.update(k * DT, 200 <= k < 500, q, np.zeros(2), BIAS)
+        if job and job.over:
+            assert job.seconds == pytest.approx(0.13, abs=0.002)
+            assert job.q[1] == pytest.approx(0.1, abs=0.002)
+            break
+    else:
+        raise AssertionError("no decision at the end")
 
 
 def test_a_short_contact_is_decided_at_its_end():
@@ -60,7 +77,7 @@ def test_every_contact_starts_without_a_name():
     assert naming.answer.name == ""
 
 
-def test_the_name_changes_at_most_twice_and_never_to_nothing():
+def test_the_link_changes_once_and_once_more_at_the_end_and_never_to_nothing():
     naming = LinkNaming(2)
     for told, stands in [
         (Isolation(None, 0.0), ""),
@@ -68,12 +85,14 @@ def test_the_name_changes_at_most_twice_and_never_to_nothing():
         (Isolation("a", 0.9), "a"),
         (Isolation(None, 0.0), "a"),
         (Isolation(None, 0.8, beyond=True, innermost="b"), "b or beyond"),
-        (Isolation("b", 0.9), "b"),
+        (Isolation("b", 0.9), "b"),  # more certain: no change
         (Isolation("c", 0.9), "b"),
         (Isolation("b", 0.99), "b"),
     ]:
         assert naming.decide(told).name == stands
-    assert naming.changes == 2 and naming.answer.confidence == 0.99
+    assert naming.changes == 1 and naming.answer.confidence == 0.99
+    assert naming.decide(Isolation("c", 0.9), over=True).name == "c"
+    assert naming.changes == 2
 
 
 def test_nothing_is_asked_for_without_a_sample_before_the_alarm():

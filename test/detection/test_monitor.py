@@ -44,8 +44,8 @@ def test_unknown_then_clear_then_collision_then_clear():
     assert stream.stay(30).level is Level.CLEAR
     verdict = stream.stay(150, torque_of("link_6", [40.0, -20.0, 30.0]))
     assert verdict.level is Level.COLLISION
-    assert verdict.link == verdict.wrench_link and verdict.link_cause == ""
-    assert verdict.joints and verdict.force > 10.0
+    assert verdict.link in MODEL.link_names and verdict.where.startswith(verdict.link)
+    assert verdict.joints and not verdict.force < 0.1
     assert stream.stay(200).level is Level.CLEAR
 
 

@@ -84,11 +84,14 @@ class RecordedRig(fault_rig.Rig):
         exact = bool((ours == theirs).all())  # times of receipt are rounded to nanoseconds
         for k, (t, live) in zip(rows, self.verdicts, strict=True):
             offline = found.verdict(k)
-            told = (live.level, live.joints, live.link, live.link_cause, live.fault)
-            again = (offline.level, offline.joints, offline.link, offline.link_cause)
-            assert told == (*again, offline.fault), (t, live, offline)
+            names = ("level", "joints", "link", "link_cause", "where", "fault")
+            told, again = ([getattr(one, name) for name in names] for one in (live, offline))
+            assert told == again, (t, live, offline)
             np.testing.assert_allclose(offline.r, live.r, rtol=0.0, atol=0.0 if exact else 1e-6)
-            assert offline.force == live.force or not exact
+            if exact:
+                np.testing.assert_array_equal(offline.force, live.force)
+                assert offline.confidence == live.confidence
+                assert (offline.ended is None) == (live.ended is None)
         return len(rows)
 
 

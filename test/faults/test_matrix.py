@@ -6,6 +6,7 @@ from collections import Counter
 import pytest
 import test_command_faults
 import test_composed_faults
+import test_contact_faults
 import test_effort_faults
 import test_joint_state_faults
 import test_node_faults
@@ -23,11 +24,12 @@ TABLES = (
     test_system_faults,
     test_composed_faults,
     test_effort_faults,
+    test_contact_faults,
 )
 CASES = [case for table in TABLES for case in table.CASES]
 
 
-@pytest.mark.parametrize("row", [*range(1, 35), 39, 40])
+@pytest.mark.parametrize("row", [*range(1, 35), 39, 40, 41, 43, 44])
 def test_every_row_has_a_case(row):
     assert any(case.row == row for case in CASES)
 

@@ -31,6 +31,14 @@ class Each(NamedTuple):
     sure: tuple[float, float]
 
 
+class Several(NamedTuple):
+    """One to four numbers."""
+
+    low: float
+    high: float
+    sure: tuple[float, float]
+
+
 class Correlation(NamedTuple):
     """A single 0, or one number for each pair of the seven joints."""
 
@@ -129,6 +137,13 @@ RULES: dict[str, dict[str, Any]] = {
         "monitor.bias.start_time": Number(0.0, 10.0, (0.0, 0.3)),
         "monitor.bias.doubt": Number(0.0, 1.0, (0.3, 0.7)),
         "monitor.bias.quiet": Number(0.0, 10.0, (0.0, 0.1)),
+        "monitor.isolation.lead": Number(1.0, 1e6, (1.0, 20.0)),
+        "monitor.isolation.force": Several(1e-3, 1e5, (5.0, 100.0)),
+        "monitor.isolation.cone": Several(1e-3, 10.0, (0.1, 1.0)),
+        "monitor.isolation.any_direction": Number(0.0, 1.0, (0.0, 0.5)),
+        "monitor.isolation.model_error": Number(0.0, 1.0, (0.05, 0.5)),
+        "monitor.isolation.cross_talk": Number(0.0, 1.0, (0.0, 0.1)),
+        "monitor.isolation.force_error": Number(0.0, 10.0, (0.1, 2.0)),
         "monitor.wrench_link": Choice(("", *LINKS)),
     },
     "controller_node": {
@@ -218,6 +233,8 @@ def right(random: Any, rule: Any) -> Any:
     if isinstance(rule, Each):
         count = pick(random, [1, 7])
         return random.uniform(*rule.sure, count).tolist()
+    if isinstance(rule, Several):
+        return random.uniform(*rule.sure, int(random.integers(1, 5))).tolist()
     if isinstance(rule, Correlation):  # small ones belong to a positive definite matrix
         return pick(random, [[0.0], random.uniform(-0.1, 0.1, 21).tolist()])
     if isinstance(rule, Choice):
@@ -227,7 +244,7 @@ def right(random: Any, rule: Any) -> Any:
     return list(random.permutation(rule.known)[: int(random.integers(1, 4))])
 
 
-def border(random: Any, rule: Number | Each) -> float:
+def border(random: Any, rule: Number | Each | Several) -> float:
     """A number at an end of the range, or the next one on either side of it; for a gain also just
     below and above one over the period, from which on it is too much.
     """
@@ -251,8 +268,9 @@ def verdict(rule: Any, value: Any) -> Verdict:
         listed = [value] if isinstance(value, str) else value
         fine = isinstance(listed, list) and all(x == "" or x in rule.known for x in listed)
         return Verdict.EITHER if fine else Verdict.BAD
-    listed = value if isinstance(value, list) and isinstance(rule, Each) else [value]
-    fine = len(listed) in (1, 7) and all(
+    listed = value if isinstance(value, list) and isinstance(rule, (Each, Several)) else [value]
+    counts = (1, 2, 3, 4) if isinstance(rule, Several) else (1, 7)
+    fine = len(listed) in counts and all(
         isinstance(x, (int, float))
         and not isinstance(x, bool)
         and math.isfinite(x)

@@ -6,23 +6,31 @@ import pytest
 import yaml
 from ros_harness import bench
 
+from robodyn_ros.detection.guard.settings import MeansSettings
 from robodyn_ros.model.robots import load_robot
 from robodyn_ros.nodes.controller_node import ControllerNode, ControllerSettings
 from robodyn_ros.nodes.demo_node import DemoNode, DemoSettings
 from robodyn_ros.nodes.dynamics_node import DynamicsNode, DynamicsSettings
+from robodyn_ros.nodes.guard_node import GuardNode, GuardNodeSettings
 from robodyn_ros.nodes.simulation_setup import PushSettings
 from robodyn_ros.nodes.simulator_node import SimulatorNode, SimulatorSettings
 from robodyn_ros.resources import share_path
 from robodyn_ros.settings import leaves
 
 ROBOTS = ("lwr_iii", "kuka_lwr4")
+MEANS_ROWS = [name for name, _, _ in leaves(MeansSettings())]
 NODES = {
     "simulator_node": (SimulatorNode, SimulatorSettings()),
     "controller_node": (ControllerNode, ControllerSettings()),
     "dynamics_node": (DynamicsNode, DynamicsSettings()),
     "demo_node": (DemoNode, DemoSettings()),
+    "guard_node": (GuardNode, GuardNodeSettings()),
 }
-TABLES = {"simulator_node": {"pushes.names", "obstacles.names"}}
+TABLES = {
+    "simulator_node": {"pushes.names", "obstacles.names"},
+    "guard_node": {"means.names"}
+    | {f"means.{means}.{row}" for means in ("moveit", "cancel") for row in MEANS_ROWS},
+}
 each_file = pytest.mark.parametrize(
     ("robot", "node"), [(robot, node) for robot in ROBOTS for node in NODES]
 )
@@ -105,7 +113,7 @@ def test_the_demo_pushes_links_of_both_arms_and_its_nodes_start():
     for robot in ROBOTS:
         assert links <= set(load_robot(robot).link_names)
     path = str(share_path("config", "demo.yaml"))
-    makers = [make for make, _ in NODES.values()]
+    makers = [make for name, (make, _) in NODES.items() if name != "guard_node"]
     with bench(*makers, args=["--params-file", path]) as running:
         simulator, controller, dynamics, demo = running.nodes
         assert list(simulator.script) == given["pushes.names"]

@@ -25,6 +25,7 @@ from robodyn_ros.model.robots import load_robot  # noqa: E402
 from robodyn_ros.model.urdf import load_urdf  # noqa: E402
 
 OURS = ["simulator_node", "controller_node", "dynamics_node", "demo_node"]
+GUARD = "guard_node"
 REPORT = "demo_report"  # prints the table at the end of the demo
 MODULES = {**{name: name for name in OURS}, "composed_nodes": "composed", REPORT: REPORT}
 OWN = ["plant.kind: elastic", "react_to: contact", "effort.source: command", "speed: 0.1"]
@@ -141,7 +142,7 @@ def launched(prefix, tmp_path, monkeypatch):
     script = tmp_path / "probe.py"
     script.write_text(SCRIPT)
     probe = PROBE.format(python=sys.executable, script=script)
-    for name in [*OURS, "composed_nodes", REPORT, "robodyn"]:
+    for name in [*OURS, GUARD, "composed_nodes", REPORT, "robodyn"]:
         executable(prefix / "lib" / "robodyn_ros" / name, probe)
     for name, executables in THEIRS.items():
         package(prefix, name)
@@ -168,7 +169,8 @@ def launched(prefix, tmp_path, monkeypatch):
 
 def nodes_of(started):
     """Return what our nodes found, by their full names."""
-    ours = [one["nodes"] for name, one in started.items() if name in {*MODULES} - {REPORT}]
+    nodes = {*MODULES, GUARD} - {REPORT}
+    ours = [one["nodes"] for name, one in started.items() if name in nodes]
     return {node["name"]: node for nodes in ours for node in nodes}
 
 
@@ -236,6 +238,7 @@ def test_arguments_of_the_demo_win_over_any_file(composed, launched, tmp_path):
     plant = nodes["/left/simulator_node"]["parameters"]
     assert plant["plant.kind"] == "mujoco" and plant["plant.seed"] == 7
     assert plant["plant.noise"] is False and plant["plant.model_error.mass"] == 0.0
+    assert nodes["/left/dynamics_node"]["parameters"]["effort.friction"] == "none"
     assert {node["joint_states"] for node in nodes.values()} == {"/left/joint_states"}
 
 
@@ -325,6 +328,23 @@ def test_the_detector_knows_the_thresholds_of_the_built_in_arms(launched):
     assert found["monitor.collision.base"] == [5.0, 5.0, 2.0, 2.0, 1.2, 2.0, 1.0]
 
 
+@pytest.mark.parametrize("own", [False, True])
+def test_the_guard_starts_beside_the_detector_if_asked(own, launched, tmp_path):
+    arguments = ["guard:=true", "namespace:=left", "robot:=kuka_lwr4"]
+    if own:
+        section = "{means.names: [halt], means.halt.kind: trigger, means.halt.target: halt}"
+        path = tmp_path / "both.yaml"
+        path.write_text(f"/**/guard_node:\n  ros__parameters: {section}\n")
+        arguments.append(f"params:={path}")
+    started, _, _ = launched("detector_only.launch.py", *arguments)
+    nodes = nodes_of(started)
+    assert set(nodes) == {"/left/dynamics_node", "/left/guard_node"}
+    found = nodes["/left/guard_node"]["parameters"]
+    assert found["means.names"] == (["halt"] if own else ["moveit", "cancel"])
+    assert found["robot.name"] == "kuka_lwr4"
+    assert found["use_sim_time"] is False
+
+
 @pytest.mark.parametrize("robot", ["lwr_iii", "kuka_lwr4"])
 def test_gazebo_gets_the_arm_and_our_nodes_the_same_one(robot, launched):
     pytest.importorskip("xacro", reason="xacro is not installed")
@@ -382,7 +402,7 @@ for path in sys.argv[1:]:
     of_demo = {line[1] for line in described if "collision_demo" in line[0]}
     assert of_demo == {
         *("robot", "urdf", "plant", "params", "namespace", "composed"),
-        *("rviz", "dashboard", "record"),
+        *("rviz", "dashboard", "record", "seed", "ideal"),
     }
 
 

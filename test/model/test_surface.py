@@ -10,6 +10,7 @@ import robodyn_ros as rd
 from robodyn_ros.model.robots import BUILT_IN
 from robodyn_ros.model.shapes import Box, Capsule, Cylinder, Mesh, Placed, read_stl
 from robodyn_ros.model.surface import LinkSurfaces, surface_points
+from robodyn_ros.nodes.node_settings import RobotSettings
 from robodyn_ros.resources import share_path, urdf_names
 
 ARM = """<robot name="arm"><link name="base"/>
@@ -183,7 +184,7 @@ def test_geometry_that_cannot_be_read_is_told_and_a_capsule_stands_for_it(
     monkeypatch.setattr(Path, "open", lambda p, *a, **k: opened.append(p) or real(p, *a, **k))
     found = surface(collision(shape), folder / "arm.urdf", radius=0.04)
     assert len(found.missing) == 1 and "upper" in found.missing[0]
-    assert {path.name for path in opened} <= {"arm.urdf", "bad.stl"}
+    assert {path.name for path in opened} <= {"arm.urdf", "bad.stl", "package.xml"}
     # From the joint to the centre of mass, 0.1 m above it
     assert np.ptp(found.points, axis=0) == pytest.approx([0.08, 0.08, 0.18], rel=0.02)
 
@@ -224,3 +225,61 @@ def test_surfaces_of_a_user_are_checked():
             LinkSurfaces(**{**good, **bad})
     with pytest.raises(rd.ArgumentError, match="radius"):
         surface_points(rd.robots.planar_2r(), radius=0.0)
+
+
+def panda_like(links="panda_link"):
+    """A chain with the names of a Panda's links, whose meshes are absent."""
+    inertial = '<inertial><mass value="1"/><origin xyz="0 0 0.05"/><inertia ixx="0.1" iyy="0.1" '
+    inertial += 'izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial>'
+    mesh = '<collision><geometry><mesh filename="meshes/a.stl"/></geometry></collision>'
+    parts = [f'<link name="{links}{k}">{inertial}{mesh}</link>' for k in range(8)]
+    parts += [
+        f'<joint name="j{k}" type="revolute"><parent link="{links}{k - 1}"/><child '
+        f'link="{links}{k}"/><origin xyz="0 0 0.2"/><axis xyz="0 {k % 2} {1 - k % 2}"/>'
+        '<limit lower="-2" upper="2" effort="50" velocity="2"/></joint>'
+        for k in range(1, 8)
+    ]
+    return f"<robot name='arm'>{''.join(parts)}</robot>"
+
+
+def test_a_model_keeps_its_geometry(tmp_path):
+    path = tmp_path / "arm.urdf"
+    path.write_text(ARM.format(shapes=collision('<sphere radius="0.21"/>')))
+    model = rd.load_urdf(path).replace(gravity=(0.0, 0.0, 0.0))
+    assert model.geometry == str(path)
+    found = surface_points(model)
+    assert np.isclose(np.linalg.norm(found.points, axis=1), 0.21).sum() > 500
+    assert surface_points(model) is found  # read once
+    text = rd.load_urdf(path.read_text())
+    np.testing.assert_array_equal(surface_points(text).points, found.points)
+    path.unlink()
+    gone = surface_points(rd.load_urdf(text.geometry).replace(geometry=str(path)))
+    assert "cannot be read" in gone.missing[0] and len(gone.points)
+
+
+def test_known_shapes_stand_for_meshes_that_are_absent():
+    model = rd.load_urdf(panda_like())
+    found, plain = surface_points(model), surface_points(model, known=False)
+    assert "panda_link3: its shape is that of panda/shapes.urdf" in found.missing
+    assert len(found.missing) == 14 and len(plain.missing) == 7
+    assert found.points.shape != plain.points.shape or not np.allclose(found.points, plain.points)
+    other = rd.load_urdf(panda_like("other_link"))
+    np.testing.assert_array_equal(surface_points(other).points, plain.points)
+
+
+def test_built_in_arms_have_the_shapes_of_their_urdf():
+    model = rd.robots.kuka_lwr4()
+    own = surface_points(model, str(rd.share_path("urdf", "kuka_lwr4.urdf")))
+    assert surface_points(model).missing == ()
+    np.testing.assert_array_equal(surface_points(model).points, own.points)
+
+
+def test_shapes_may_be_given_to_a_node(tmp_path):
+    path = tmp_path / "shapes.urdf"
+    path.write_text(ARM.format(shapes=collision('<sphere radius="0.3"/>')))
+    text = ARM.format(shapes="")
+    model = RobotSettings(shapes=str(path)).load(text)
+    assert model.geometry == str(path)
+    assert np.linalg.norm(surface_points(model).points, axis=1).max() == pytest.approx(0.3)
+    with pytest.raises(rd.ArgumentError, match=r"robot\.shapes names no file"):
+        RobotSettings(shapes=str(tmp_path / "none.urdf")).load(text)

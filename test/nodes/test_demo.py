@@ -218,10 +218,15 @@ def test_options_of_the_plant():
     assert of_plant() == {}
     assert of_plant(kind="mujoco", seed=7) == {"plant.kind": "mujoco", "plant.seed": 7}
     assert of_plant(ideal=True) == {
+        "plant.friction": False,
         "plant.noise": False,
         "plant.model_error.mass": 0.0,
         "plant.model_error.com": 0.0,
+        "plant.model_error.friction": 0.0,
     }
+    ideal = overrides("", "", PlantOptions(ideal=True), guess=True)
+    assert ideal["controller_node"] == {"arm.friction": False}
+    assert ideal["dynamics_node"] == {"effort.friction": "none"}
 
 
 @pytest.mark.parametrize("robot", ["lwr_iii", "kuka_lwr4"])

@@ -23,8 +23,9 @@ from robodyn_ros.nodes.runtime import LATCHED, spin  # isort: skip
 
 PARAMS = share_path("config", "demo.yaml")
 QUIET = {  # a busy machine must not end a test
-    "simulator_node": {"pushes.names": [""], "command_timeout": 5.0, **IDEAL},
-    "controller_node": {"arm.timeout": 1.0},
+    "simulator_node": {"pushes.names": [""], "command_timeout": 5.0} | IDEAL["simulator_node"],
+    "controller_node": {"arm.timeout": 1.0} | IDEAL["controller_node"],
+    "dynamics_node": IDEAL["dynamics_node"],
     "demo_node": {"active": False},
 }
 

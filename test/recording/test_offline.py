@@ -79,8 +79,9 @@ def test_as_the_monitor_says_it(settings, trouble):
         offline, live = found.verdict(k), verdicts[k]
         assert offline[:2] == live[:2]
         assert (offline.link, offline.link_cause) == (live.link, live.link_cause)
+        assert (offline.where, offline.confidence) == (live.where, live.confidence)
         assert offline.fault == live.fault and offline.cause == live.cause
-        assert offline.force == live.force
+        np.testing.assert_array_equal(offline.force, live.force)
 
 
 def test_a_log_is_judged_as_messages_are():
@@ -104,11 +105,15 @@ def test_a_contact_is_one_event_with_link_force_and_wrench():
         inside = (found.t >= event.start) & (found.t <= event.end)
         assert (found.level[inside] >= rd.Level.CONTACT).all()
         assert event.level == found.level[inside].max() and event.joints
-        assert event.fault is None and np.isfinite(event.force)
+        assert event.fault is None and event.link in MODEL.link_names
+        assert 0.0 < event.confidence <= 1.0 and event.where.startswith(event.link)
+        assert not event.force < 0.1  # NaN: unknown
     outside = found.level < rd.Level.CONTACT
-    assert set(found.link[outside]) == {""} and not found.wrench[outside].any()
+    assert set(found.link[outside]) == {""}
+    assert not found.wrench[found.level == rd.Level.CLEAR].any()
+    assert np.isnan(found.wrench[found.level == rd.Level.UNKNOWN]).all()
     assert found.wrench.shape == (t.size, 6)
-    assert set(found.link[~outside]) - {""} <= set(MODEL.link_names)
+    assert set(found.link[~outside]) == {"", *(event.link for event in found.events)}
 
 
 def test_a_log_of_another_robot_is_rejected():

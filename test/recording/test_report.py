@@ -55,7 +55,9 @@ def test_ten_minutes_at_1_khz_are_below_8_mb():
     samples = Samples(t, np.full(t.size, 1e-3), noise, noise, noise, zeros, zeros, {})
     run = Run("long", samples, "joint_states", reference=(t, noise))
     settings = motion_settings()
-    rows = Rows(noise, noise, zeros + 1, 0.0 * t, np.zeros(noise.shape, bool), noise)
+    rows = Rows(
+        noise, noise, zeros + 1, 0.0 * t, np.zeros(noise.shape, bool), noise, 0.0 * t, noise
+    )
     found = Detection(MODEL, settings, samples, rows)
     # Thresholds that depend on the motion make the longest lines
     short = Run("short", sample_rows(MODEL, *motion(duration=4.0, touches=())[:4]), "joint_states")
