@@ -34,15 +34,15 @@ Array = npt.NDArray[np.float64]
 WEAK = 2.0  # times its expected square: a residual below is taken for noise
 AS_WELL = 1.0  # log likelihood: two pushes that differ by less fit alike
 POSSIBLE = 0.01  # posterior: a less likely link is not mentioned
+LIKELY = 0.1  # posterior of an inner link that is mentioned before the named one
 
 
 @dataclass(frozen=True, eq=False)
 class Isolation:
     """The touched link, or None if the residual does not determine it.
 
-    beyond: a link that `link` carries, or `innermost` if there is none, may be touched instead: a
-    force through its joint's axis explains the residual as well. Force and point are None where
-    they are unknown.
+    beyond: a push on `innermost`, or on a link that it carries, explains the residual as well,
+    such as a force through a joint's axis. Force and point are None where they are unknown.
     """
 
     link: str | None
@@ -63,7 +63,7 @@ class Isolation:
     @property
     def name(self) -> str:
         """The answer for people: 'link_5', 'link_5 or beyond', or empty."""
-        return f"{self.link or self.innermost or ''}{' or beyond' if self.beyond else ''}"
+        return f"{self.innermost or self.link or ''}{' or beyond' if self.beyond else ''}"
 
 
 def isolate(
@@ -190,7 +190,14 @@ class ContactIsolator:
             return Isolation(None, total, reason, True, name, posterior=told)
         outer = np.flatnonzero(carried & (np.arange(len(posterior)) != first))
         alike = [i for i in outer if fit[i] > fit[first] - AS_WELL and posterior[i] > POSSIBLE]
+        inner = [i for i in range(first) if _carries(model, i, first)]
+        inner = [i for i in inner if fit[i] > fit[first] - AS_WELL and posterior[i] > LIKELY]
         force, point = self._force(found[first])
+        if inner and not alike:
+            innermost = model.link_names[inner[0]]
+            reason = f"a push on {innermost} explains the residual as well"
+            total = float(posterior[inner[0] :].sum())
+            return Isolation(name, total, reason, True, innermost, force, point, None, told)
         if not alike:
             pose = forward_kinematics(model, q, name)
             place = pose[:3, :3].T @ (point - pose[:3, 3])

@@ -292,11 +292,10 @@ def parse_push(
         )
     q = start_posture(model) if start is None else np.array(start)
     body = model.frame(link).body  # that carries the link
-    point, column = push_lever(model, q, body)
-    force_vector = numbers[0] * column / np.linalg.norm(column)
+    point, direction, _ = push_lever(model, q, body)
     return {
         "link": model.link_names[body],
-        "force": force_vector.tolist(),
+        "force": (numbers[0] * direction).tolist(),
         "point": point.tolist(),
     }
 

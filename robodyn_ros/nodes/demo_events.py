@@ -34,6 +34,11 @@ class DetectorState:
     link: str
     joints: tuple[str, ...]
     force: float = math.nan  # [N], median while the state lasts; NaN: unknown
+    where: str = ""  # the link for people: 'link_5', 'link_5 or beyond'
+
+    def names(self, link: str) -> bool:
+        """Return whether this link is the one named, or the first of those named."""
+        return link in (self.link, self.where.removesuffix(" or beyond"))
 
 
 @dataclass(frozen=True)
@@ -96,7 +101,7 @@ class Event:
             return FALSE_ALARM
         if self.reported is None:
             return MISSED
-        if not self.link or self.reported.link == self.link:
+        if not self.link or self.reported.names(self.link):
             return FOUND
         if not self.link_clear:
             return UNCLEAR

@@ -129,8 +129,11 @@ class DemoObserver:
     def _on_detector(self, message: DiagnosticArray) -> None:
         report = read_collision_state(message)
         last = self.states[-1] if self.states else None
-        if last is None or (last.level, last.link) != (report.level, report.link):
-            state = DetectorState(report.t, report.level, report.link, report.joints)
+        news = (report.level, report.link, report.where)
+        if last is None or (last.level, last.link, last.where) != news:
+            state = DetectorState(
+                report.t, report.level, report.link, report.joints, where=report.where
+            )
             self.states.append(state)
 
     def _on_controller(self, message: DiagnosticArray) -> None:

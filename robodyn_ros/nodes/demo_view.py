@@ -65,7 +65,7 @@ def events_table(events: list[Event]) -> Table:
             (event.link or "yes") if event.pushed else "nothing",
             f"{event.force:.1f}" if event.force is not None else "",
             state.level.name if state else "nothing",
-            (state.link or "unknown") if state else "",
+            (state.where or state.link or "unknown") if state else "",
             (f"{state.force:.1f}" if state.force > 0.0 else "unknown") if state else "",
             f"{1e3 * event.delay:.0f}" if event.delay is not None else "",
             judgement if event.right else f"[red]{judgement}[/]",

@@ -15,13 +15,14 @@ import numpy as np
 from ..detection.monitor_settings import MonitorSettings
 from ..detection.observer import residual
 from ..dynamics.friction import WIDTH, friction_torque
-from ..dynamics.kinematics import jacobian
+from ..dynamics.kinematics import forward_kinematics, jacobian
 from ..dynamics.mass_matrix import mass_matrix
 from ..dynamics.newton_euler import gravity_torque, inverse_dynamics
 from ..dynamics.posture import heaviest_posture, start_posture
 from ..errors import ModelWarning
 from ..model.robot import RobotModel
 from ..model.robots import BUILT_IN
+from ..model.surface import surface_points
 from ..settings import leaves, yaml_section
 from ..simulation.sensors import LWR_SENSORS, Sensors
 from ..trajectory.joint_move import joint_move
@@ -41,6 +42,7 @@ MIN_THRESHOLD = 0.05  # [N m or N], for a joint with little load
 PUSH_MARGIN = 3.0  # torque of a scripted push on its joint, times the collision threshold
 MAX_PUSH = 60.0  # [N]
 MAX_ACCELERATION = 200.0  # [rad/s^2 or m/s^2] of the joint of a pushed link
+MIN_LEVER = 0.03  # [m], of a push into a link's surface about the joint's axis
 LINK_RADIUS = 0.06  # [m], from a link's centre of mass to its surface
 ON_AXIS = 1e-3  # [m]: a centre of mass closer to the joint's axis counts as on it
 PUSHED_LINKS = 3  # from the last link downwards
@@ -153,27 +155,43 @@ def _pushes(model: RobotModel, q: np.ndarray, collision: np.ndarray) -> list[dic
     pushes = []
     for k, i in enumerate(np.flatnonzero(heavy)[::-1][:PUSHED_LINKS]):
         link = model.link_names[i]
-        point, column = push_lever(model, q, int(i))
-        lever = float(np.linalg.norm(column))
-        force = _numbers(column / lever * min(MAX_PUSH, torque[i] / lever))
+        point, direction, lever = push_lever(model, q, int(i))
+        force = _numbers(direction * min(MAX_PUSH, torque[i] / lever))
         push = {"at": FIRST_PUSH + k * PUSH_INTERVAL, "link": link, "force": force}
         pushes.append(push | {"point": _numbers(point), "duration": PUSH_DURATION})
     return pushes
 
 
-def push_lever(model: RobotModel, q: np.ndarray, body: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return a point (3,) [m] on the surface of a body, off the axis of its joint, and the torque
-    of that joint per force there (3,) [N m/N], in the base's axes: the mean over the demo's motion
-    around the posture q.
+def push_lever(
+    model: RobotModel, q: np.ndarray, body: int
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """Return a point (3,) [m] on the surface of a body, the direction (3,) of a push there that
+    loads the joint of the body, in the base's axes, and its lever [m]: means over the demo's
+    motion around the posture q.
+
+    It is a push into the surface where that has a lever, else one along it: a round link that
+    turns about its own axis is only turned by the latter.
     """
-    com, axis = model.com[body], model.axis[body]
-    off_axis = com - axis * (axis @ com)
-    distance = float(np.linalg.norm(off_axis))
-    outwards = off_axis / distance if distance > ON_AXIS else _normal(axis)
-    point = com + LINK_RADIUS * outwards
-    postures = np.array([q, *demo_postures(model, q)])
-    J = jacobian(model, postures, model.link_names[body], point)
-    return point, J[:, :3, model.coordinate[body]].mean(axis=0)
+    surface, axis = surface_points(model), model.axis[body]
+    rows = slice(int(surface.start[body]), int(surface.start[body + 1]))
+    points, normals = surface.points[rows], surface.normals[rows]
+    moments = normals if model.prismatic[body] else np.cross(points, normals)
+    levers = np.abs(moments @ axis)
+    if levers.size and levers.max() > MIN_LEVER:
+        best = int(np.argmax(levers))
+        point, along = points[best], normals[best]
+    else:
+        com = model.com[body]
+        off_axis = com - axis * (axis @ com)
+        distance = float(np.linalg.norm(off_axis))
+        outwards = off_axis / distance if distance > ON_AXIS else _normal(axis)
+        point, along = com + LINK_RADIUS * outwards, np.cross(axis, outwards)
+    postures, link = np.array([q, *demo_postures(model, q)]), model.link_names[body]
+    turns = forward_kinematics(model, postures, link)[:, :3, :3]
+    direction = (turns @ along).mean(axis=0)
+    direction /= np.linalg.norm(direction)
+    column = jacobian(model, postures, link, point)[:, :3, model.coordinate[body]].mean(axis=0)
+    return point, direction, abs(float(column @ direction))
 
 
 def largest_residual(model: RobotModel, start: np.ndarray) -> np.ndarray:
