@@ -13,20 +13,22 @@ if CHROMIUM is None:
     pytest.skip("no chromium here: apt install chromium", allow_module_level=True)
 
 from robodyn_ros.nodes import terminal  # noqa: E402
-from robodyn_ros.nodes.demo import Demo, running  # noqa: E402
+from robodyn_ros.nodes.demo import IDEAL, Demo, running  # noqa: E402
 from robodyn_ros.resources import share_path  # noqa: E402
 
 SPACE = "left"
 LONGEST = 120_000  # [ms], for a busy machine
 QUIET = {  # a busy machine must not end the test: late samples, late commands
-    "simulator_node": {"pushes.names": [""], "command_timeout": 5.0, "rate": 200.0},
+    "simulator_node": {"pushes.names": [""], "command_timeout": 5.0, "rate": 200.0}
+    | IDEAL["simulator_node"],
     # Stop, so that a long push does not carry the arm into its joints' stops
     "controller_node": {
         "arm.reaction": "stop",
         "arm.timeout": 1.0,
         "rate": 200.0,
+        **IDEAL["controller_node"],
     },
-    "dynamics_node": {"rate": 200.0},
+    "dynamics_node": {"rate": 200.0} | IDEAL["dynamics_node"],
     "demo_node": {"active": False},
 }
 
@@ -66,8 +68,8 @@ def test_push_watch_and_tune(arm, tmp_path):
         page.wait_for_function("window.states.includes('COLLISION')", timeout=LONGEST)
         page.wait_for_function("window.states.at(-1) === 'CLEAR'", timeout=LONGEST)
         text = page.locator("#robodyn-state").inner_text()
-        newton = re.search(r"last: COLLISION on link_5, (\d+) N", text)
-        assert newton and 15 < int(newton[1]) < 100, text
+        told = re.search(r"last: COLLISION on link_(\d)( or beyond)?, ", text)
+        assert told and (told[1] == "5" or (told[1] < "5" and told[2])), text
 
         before = gain()
         thumb = page.get_by_role("slider").and_(page.locator("[aria-valuemax='300']"))
