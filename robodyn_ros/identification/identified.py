@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ..dynamics.base_parameters import BaseParameters
 from ..dynamics.friction import REST_SPEED
@@ -168,9 +169,18 @@ class Identified:
             return to_urdf(self.straight)
         return updated_urdf(original, self.straight)
 
-    def to_yaml(self, path: str | PathLike[str], urdf: str | PathLike[str]) -> None:
-        """Write the nodes' parameters; urdf: path of the URDF written with `to_urdf`."""
-        Path(path).write_text(node_parameters(self, str(urdf)), encoding="utf-8")
+    def to_yaml(
+        self,
+        path: str | PathLike[str],
+        urdf: str | PathLike[str],
+        gains: npt.ArrayLike | None = None,
+    ) -> None:
+        """Write the nodes' parameters.
+
+        urdf: path of the URDF written with `to_urdf`. gains: drive gains (n,) [N m/A or N/A], if
+        the driver reports currents.
+        """
+        Path(path).write_text(node_parameters(self, str(urdf), gains), encoding="utf-8")
 
     def report(self, path: str | PathLike[str]) -> None:
         """Write a self-contained HTML page: torques, errors, parameters, lack of excitation."""
