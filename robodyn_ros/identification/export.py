@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -41,7 +42,7 @@ def node_parameters(found: Identified, urdf: str, gains: npt.ArrayLike | None = 
     robot: dict[str, Any] = {"robot.name": "", "robot.urdf": urdf}
     if found.design.terms:
         for name, numbers in friction_settings(found.model).items():
-            robot[f"robot.friction.{name}"] = tuple(float(f"{x:.6g}") for x in numbers)
+            robot[f"robot.friction.{name}"] = _six_digits(numbers)
     live = [fit.residual for fit in found.fits if fit.residual is not None]
     worst = np.max([found.largest_errors, *live], axis=0)
     detector: dict[str, Any] = {
@@ -49,9 +50,9 @@ def node_parameters(found: Identified, urdf: str, gains: npt.ArrayLike | None = 
         "monitor.collision.base": _rounded(COLLISION * worst),
     }
     if gains is not None:
-        numbers = np.broadcast_to(np.asarray(gains, dtype=np.float64), worst.shape)
+        each = np.broadcast_to(np.asarray(gains, dtype=np.float64), worst.shape)
         detector["effort.source"] = "joint_states"
-        detector["effort.gain"] = tuple(float(f"{x:.6g}") for x in numbers)
+        detector["effort.gain"] = _six_digits(each)
     above = "[N m or N], above the largest torque error or residual over all logs: "
     comments = {"monitor.contact.base": above + ", ".join(f"{x:.3g}" for x in worst)}
     text = "# The identified robot; load this file after those of config/.\n"
@@ -63,6 +64,10 @@ def node_parameters(found: Identified, urdf: str, gains: npt.ArrayLike | None = 
             values |= detector
         text += yaml_section(f"/**/{node}", values, comments)
     return text
+
+
+def _six_digits(values: Iterable[float]) -> tuple[float, ...]:
+    return tuple(float(f"{x:.6g}") for x in values)
 
 
 def _rounded(values: Array) -> tuple[float, ...]:
