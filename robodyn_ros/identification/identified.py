@@ -108,6 +108,11 @@ class Identified:
         """Largest torque error (n,) [N m or N] of each joint over all logs."""
         return np.max([fit.largest for fit in self.fits], axis=0)
 
+    @property
+    def relative_noise(self) -> Array:
+        """Torque noise of each joint in the used logs, as a share of its torque (n,)."""
+        return np.asarray(self.least_squares.sigma / np.maximum(self.design.torque, 1e-9))
+
     def friction_torque(self, t: Array, q: Array, qd: Array) -> Array:
         """Return friction and offset (T, n) [N m or N] over an even log, under gravity's load.
 

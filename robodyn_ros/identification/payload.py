@@ -31,7 +31,9 @@ DRIFTING = ("viscous", "coulomb", "offset")  # terms that warm up or drift betwe
 PAYLOAD_ITERATIONS = 5
 SLOW = 0.02  # [rad/s or m/s], at which dry friction is not known
 MOVING = 0.2  # share of the samples in motion below which all of a joint's samples count
-TORQUE_ERROR = 0.03  # share of a joint's torque that is not known: gears and drives under load
+# Share of a joint's torque that is not known, because gears and drives are under load; less if the
+# robot itself was identified with smaller errors
+MAX_TORQUE_ERROR = 0.03
 TIME_PARTS = 10
 
 
@@ -91,6 +93,7 @@ def _payload_rows(
     x = found.consistent.x[: found.design.inertial]
     loaded = x.copy()
     loaded[columns] += p
+    share = min(MAX_TORQUE_ERROR, float(np.median(found.relative_noise)))
     terms = [TERMS.index(term) for term in DRIFTING if term in found.design.terms]
     drifts, regressors, errors = [], [], []
     for part in parts:
@@ -99,7 +102,7 @@ def _payload_rows(
         moves = np.abs(part.samples.qd[part.samples.kept][:, j]) > SLOW
         if moves.mean() < MOVING:
             moves[:] = True
-        weight = 1.0 / np.hypot(sigma, TORQUE_ERROR * part.tau[moves, j])
+        weight = 1.0 / np.hypot(sigma, share * part.tau[moves, j])
         regressors.append(part.Y[moves, j, columns] * weight[:, None])
         errors.append(error[moves, j] * weight)
         drifts.append(units[moves, j][:, terms] * weight[:, None])
