@@ -12,7 +12,7 @@ import argparse
 import json
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -54,11 +54,19 @@ GAINS = (14.87, 13.26, 11.13, 10.62, 11.03, 11.47)  # [N m/A], as published with
 COLUMNS = ColumnMap.parse("t=0 q=1-6 qd=7-12 tau=13-18")
 EXCITING, MOTION = "ur-20_02_10-30sec_12harm", (635, 3510)
 FREE = ("ur-20_01_31-unload", "ur-20_02_05-20sec_8harm", "ur-20_02_06-20sec_5harm")
+UNSEEN = (
+    *FREE,
+    "ur-20_02_06-20sec_10harm",
+    "ur-20_02_10-20sec_7harm",
+    "ur-20_02_19_15harm50sec",
+)
+LOADED, LOAD = "ur-20_02_19_15harm50secLoad", 2.805  # [kg]; a damaged file
 PUSHED = "ur-20_01_22-push_pose_1"
 PUSHES = ((2.1, 3.1), (4.8, 6.0), (8.6, 9.7), (12.0, 13.1))  # [s]
 PLAIN_RANK, PLAIN_WIDTH = 58, 0.02
 OBSERVER_GAIN, SETTLING, DEBOUNCE = 20.0, 0.5, 0.025
 SPEED = 0.5  # [rad/s] at which thresholds in motion are told
+MOVING = 0.02  # [rad/s], of a joint in motion
 
 
 @dataclass(frozen=True)
@@ -188,6 +196,32 @@ def moving(fit: Fit) -> Array:
     return np.array(parts)
 
 
+def in_motion(fit: Fit, error: Array) -> Array:
+    """(n,) [N m]: rms of an error (T, n) over the samples at which each joint moves."""
+    on = np.abs(fit.qd) > MOVING
+    return np.sqrt(np.sum(error**2 * on, axis=0) / on.sum(axis=0))
+
+
+def law_and_line(found: Identified, logs: Sequence[Log], fits: Sequence[Fit]) -> Array:
+    """(2, n) [N m]: torque error in motion with the whole law of friction, and with a straight
+    line with a sharp sign; the mean over the logs. Before the whole law, nodes had the line.
+    """
+    errors = []
+    for log, fit in zip(logs, fits, strict=True):
+        samples = prepare(found.model, log)
+        line = samples.filtered(rd.friction_torque(found.straight, samples.qd))
+        errors.append([in_motion(fit, fit.error), in_motion(fit, fit.error + fit.friction - line)])
+    return np.mean(errors, axis=0)
+
+
+def damaged(path: Path) -> Log:
+    """A log without the rows that hold absurd values, and without its last line, cut off."""
+    rows = np.genfromtxt(path, delimiter=",", skip_footer=1)
+    sound = (np.abs(rows[:, 1:19]) < 50.0).all(axis=1) & (rows[:, 0] > 0.0) & (rows[:, 0] < 1e5)
+    t, q, qd, current = np.split(rows[sound, :19], (1, 7, 13), axis=1)
+    return Log(t[:, 0], q, qd, current * GAINS, path.stem)
+
+
 def ur10e_figures(folder: Path, console: Console) -> Iterator[Figure]:
     def log(name: str, rows: tuple[int, int | None] = (0, None)) -> Log:
         return read_csv(folder / f"{name}.csv", COLUMNS, gains=GAINS, rows=rows)
@@ -195,11 +229,30 @@ def ur10e_figures(folder: Path, console: Console) -> Iterator[Figure]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", rd.ModelWarning)
         model = rd.load_urdf(folder / "ur10e.urdf")
-    used, free, pushed = log(EXCITING, MOTION), [log(name) for name in FREE], log(PUSHED)
-    found = identify(model, [used], held_out=free)
+    used, unseen, pushed = log(EXCITING, MOTION), [log(name) for name in UNSEEN], log(PUSHED)
+    free = unseen[: len(FREE)]
+    found = identify(model, [used], held_out=unseen)
     plain = Plain(model, used)
-    before = [plain.fit(one) for one in (used, *free)]
+    before = [plain.fit(one) for one in (used, *unseen)]
     console.print(compared(before, found.fits))
+    law, line = law_and_line(found, unseen, found.fits[1:])
+    ratio = (law / line)[1:3]
+    yield Figure(
+        f"UR10e: torque error in motion of joints 2, 3 on {len(unseen)} motions not used, whole "
+        "law of friction against a straight line",
+        f"{numbers(line[1:3])} to {numbers(law[1:3])} N m: {ratio[0]:.2f}, {ratio[1]:.2f} times",
+        "<= 0.6",
+        bool((ratio <= 0.6).all()),
+    )
+    for name, bare in ((EXCITING, found), (UNSEEN[-1], identify(model, unseen[-1:]))):
+        held = identify_payload(bare, [damaged(folder / f"{LOADED}.csv")], model.link_names[-1])
+        error = held.payload.mass / LOAD - 1.0
+        yield Figure(
+            f"UR10e: mass of a payload of {LOAD} kg, robot identified from {name}",
+            f"{held.payload.mass:.3f} ± {held.deviation:.3f} kg: {error:+.1%}",
+            "within 6 % and two deviations",
+            abs(error) < 0.06 and abs(held.payload.mass - LOAD) < 2.0 * held.deviation,
+        )
     for what, measure in (("whole files", lambda f: f.relative), ("in motion", moving)):
         ratio = np.array(
             [measure(a) / measure(b) for a, b in zip(found.fits[1:], before[1:], strict=True)]

@@ -12,10 +12,12 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from ..dynamics.friction import friction_torque
+from ..dynamics.dispatch import for_kernel
+from ..dynamics.friction import friction_over_log
 from ..errors import ArgumentError
+from ..model.packed_model import pack_friction
 from ..model.robot import RobotModel
-from .model_errors import ModelErrors, each_error
+from .model_errors import ModelErrors, each_error, with_errors
 from .observer import _filter_log, gains_of, residual
 
 Array = npt.NDArray[np.float64]
@@ -77,15 +79,21 @@ class ResidualWindow:
         bare = residual(model, *log)
         columns = [(residual(other, *log) - bare)[at] for other in each_error(model, errors)]
         if self.friction:
-            viscous = model.viscous * np.clip(self.qd, -model.friction_speed, model.friction_speed)
-            dry = friction_torque(model, self.qd, width=errors.friction_width) - viscous
-            dry -= model.friction_offset
-            for part in (dry, viscous):
-                seen = errors.friction * self.filtered(part)[self.kept]
+            exact_bodies, losses = np.zeros(len(columns)), self._losses(model)
+            for parts in np.repeat(np.eye(2), model.n, axis=1):  # dry, then viscous of all joints
+                other = with_errors(model, errors, np.append(exact_bodies, parts), friction=True)
+                seen = self.filtered(self._losses(other) - losses)[self.kept]
                 columns += [seen * joint for joint in np.eye(model.n)]
         # Uniform within bounds: a deviation is 1/sqrt(3) of them
         effects = np.stack(columns, axis=-1) / (math.sqrt(3.0) * self.sigma[:, :, None])
         return effects.reshape(self.y.size, -1)
+
+    def _losses(self, model: RobotModel) -> Array:
+        """Return the friction (T, n) [N m or N] of a model, with its state and its load."""
+        packed, losses = pack_friction(model, self.errors.friction_width), np.zeros(self.q.shape)
+        qd, tau = for_kernel(self.qd).ravel(), for_kernel(self.tau).ravel()
+        friction_over_log(packed, self.dt, qd, tau, losses.reshape(-1))
+        return losses
 
     def _deviation(self, r: Array, noise: npt.ArrayLike | None) -> Array:
         """Return the noise (kept, n), larger for joints too slow to know their friction."""

@@ -66,7 +66,7 @@ def run(
     found = identify(model, used, held_out=kept, **options)
     urdf, parameters, report = (folder / name for name in FILES)
     urdf.write_text(found.to_urdf(original), encoding="utf-8")
-    found.to_yaml(parameters, urdf.resolve())
+    found.to_yaml(parameters, urdf.resolve(), gains)
     found.report(report)
     return found
 

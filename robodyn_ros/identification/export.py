@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,7 @@ from xml.etree import ElementTree as ET
 from xml.parsers import expat
 
 import numpy as np
+import numpy.typing as npt
 
 from ..errors import ArgumentError
 from ..model.friction_settings import friction_settings
@@ -31,18 +33,26 @@ FRICTION: dict[str, dict[str, Any]] = {
 CONTACT, COLLISION = 1.5, 2.5  # thresholds, as multiples of the largest error in the logs
 
 
-def node_parameters(found: Identified, urdf: str) -> str:
-    """Return YAML per node: robot, friction, thresholds above the torque errors in the logs."""
+def node_parameters(found: Identified, urdf: str, gains: npt.ArrayLike | None = None) -> str:
+    """Return YAML per node: robot, friction, thresholds above the torque errors in the logs.
+
+    gains: drive gains (n,) with which the logs' currents became torques; the detector needs them
+    for the currents that the driver reports.
+    """
     robot: dict[str, Any] = {"robot.name": "", "robot.urdf": urdf}
     if found.design.terms:
         for name, numbers in friction_settings(found.model).items():
-            robot[f"robot.friction.{name}"] = tuple(float(f"{x:.6g}") for x in numbers)
+            robot[f"robot.friction.{name}"] = _six_digits(numbers)
     live = [fit.residual for fit in found.fits if fit.residual is not None]
     worst = np.max([found.largest_errors, *live], axis=0)
-    thresholds: dict[str, Any] = {
+    detector: dict[str, Any] = {
         "monitor.contact.base": _rounded(CONTACT * worst),
         "monitor.collision.base": _rounded(COLLISION * worst),
     }
+    if gains is not None:
+        each = np.broadcast_to(np.asarray(gains, dtype=np.float64), worst.shape)
+        detector["effort.source"] = "joint_states"
+        detector["effort.gain"] = _six_digits(each)
     above = "[N m or N], above the largest torque error or residual over all logs: "
     comments = {"monitor.contact.base": above + ", ".join(f"{x:.3g}" for x in worst)}
     text = "# The identified robot; load this file after those of config/.\n"
@@ -51,9 +61,13 @@ def node_parameters(found: Identified, urdf: str) -> str:
         if found.design.terms:
             values |= switch
         if node == "dynamics_node":
-            values |= thresholds
+            values |= detector
         text += yaml_section(f"/**/{node}", values, comments)
     return text
+
+
+def _six_digits(values: Iterable[float]) -> tuple[float, ...]:
+    return tuple(float(f"{x:.6g}") for x in values)
 
 
 def _rounded(values: Array) -> tuple[float, ...]:

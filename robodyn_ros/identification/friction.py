@@ -31,7 +31,7 @@ TERMS = ("viscous", "coulomb", "stribeck", "offset", "load")
 # Candidates of the grid search for a FrictionShape
 WIDTHS = (0.003, 0.005, 0.01, 0.02, 0.04)  # [rad/s or m/s]
 PRESLIDING = (0.0, 5e-5, 1e-4, 2e-4, 4e-4)  # [rad or m]
-FADING = (1.5, 3.0, 6.0, 12.0, 24.0)  # [s/rad or s/m]
+FADING = (0.75, 1.5, 3.0, 6.0, 12.0, 24.0)  # [s/rad or s/m]
 
 
 @kernel("int64(float64, vector, matrix, matrix)")

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ..dynamics.base_parameters import BaseParameters
 from ..dynamics.friction import REST_SPEED
@@ -107,6 +108,11 @@ class Identified:
         """Largest torque error (n,) [N m or N] of each joint over all logs."""
         return np.max([fit.largest for fit in self.fits], axis=0)
 
+    @property
+    def relative_noise(self) -> Array:
+        """Torque noise of each joint in the used logs, as a share of its torque (n,)."""
+        return np.asarray(self.least_squares.sigma / np.maximum(self.design.torque, 1e-9))
+
     def friction_torque(self, t: Array, q: Array, qd: Array) -> Array:
         """Return friction and offset (T, n) [N m or N] over an even log, under gravity's load.
 
@@ -168,9 +174,18 @@ class Identified:
             return to_urdf(self.straight)
         return updated_urdf(original, self.straight)
 
-    def to_yaml(self, path: str | PathLike[str], urdf: str | PathLike[str]) -> None:
-        """Write the nodes' parameters; urdf: path of the URDF written with `to_urdf`."""
-        Path(path).write_text(node_parameters(self, str(urdf)), encoding="utf-8")
+    def to_yaml(
+        self,
+        path: str | PathLike[str],
+        urdf: str | PathLike[str],
+        gains: npt.ArrayLike | None = None,
+    ) -> None:
+        """Write the nodes' parameters.
+
+        urdf: path of the URDF written with `to_urdf`. gains: drive gains (n,) [N m/A or N/A], if
+        the driver reports currents.
+        """
+        Path(path).write_text(node_parameters(self, str(urdf), gains), encoding="utf-8")
 
     def report(self, path: str | PathLike[str]) -> None:
         """Write a self-contained HTML page: torques, errors, parameters, lack of excitation."""

@@ -31,6 +31,9 @@ DRIFTING = ("viscous", "coulomb", "offset")  # terms that warm up or drift betwe
 PAYLOAD_ITERATIONS = 5
 SLOW = 0.02  # [rad/s or m/s], at which dry friction is not known
 MOVING = 0.2  # share of the samples in motion below which all of a joint's samples count
+# Share of a joint's torque that is not known, because gears and drives are under load; less if the
+# robot itself was identified with smaller errors
+MAX_TORQUE_ERROR = 0.03
 TIME_PARTS = 10
 
 
@@ -59,33 +62,38 @@ def identify_payload(
         )
     parts = [lsq.log_equations(model, prepare(model, log, cutoff), rotors=False) for log in logs]
     columns = slice(10 * frame.body, 10 * frame.body + 10)
-    sigma, p = found.least_squares.sigma.copy(), np.zeros(10)
+    floor = lsq.NOISE_FLOOR * np.maximum(found.design.torque, 1e-3)
+    sigma, p = np.maximum(found.least_squares.sigma, floor), np.zeros(10)
     for _ in range(PAYLOAD_ITERATIONS):  # the payload loads the gears; joints weigh by their noise
-        rows = [_payload_rows(found, parts, columns, p, j) for j in range(model.n)]
-        A = np.vstack([Y / s for (Y, _), s in zip(rows, sigma, strict=True)])
-        b = np.concatenate([e / s for (_, e), s in zip(rows, sigma, strict=True)])
-        p = consistent_body(A, b)
-        sigma = np.array([np.sqrt(np.mean((e - Y @ p) ** 2)) for Y, e in rows])
-        sigma = np.maximum(sigma, lsq.NOISE_FLOOR * np.maximum(found.design.torque, 1e-3))
+        rows = [_payload_rows(found, parts, columns, p, j, sigma[j]) for j in range(model.n)]
+        p = consistent_body(np.vstack([Y for Y, _ in rows]), np.concatenate([e for _, e in rows]))
+        sigma = sigma * [np.sqrt(np.mean((e - Y @ p) ** 2)) for Y, e in rows]
+        sigma = np.maximum(sigma, floor)
     mass, com, inertia = (values[0] for values in bodies_of(p).values())
     R = frame.rotation
     held = RigidBody(float(mass), com, inertia).seen_from(R.T, -R.T @ frame.place)
-    scaled = [(Y / s, e / s) for (Y, e), s in zip(rows, sigma, strict=True)]
-    deviation = _mass_deviation(scaled)
-    return FoundPayload(Payload(link, held.mass, tuple(held.com), held.inertia), deviation)
+    payload = Payload(link, held.mass, tuple(held.com), held.inertia)
+    return FoundPayload(payload, _mass_deviation(rows))
 
 
 def _payload_rows(
-    found: Identified, parts: Sequence[lsq.LogEquations], columns: slice, p: Array, j: int
+    found: Identified,
+    parts: Sequence[lsq.LogEquations],
+    columns: slice,
+    p: Array,
+    j: int,
+    sigma: float,
 ) -> tuple[Array, Array]:
     """Return regressor (T, 10) and unexplained torque (T,) of joint j, with payload p as load.
 
-    Both are free of what friction that drifted since can explain: see DRIFTING. Samples at rest do
-    not count, because dry friction takes any value there.
+    Both are weighted by noise of the deviation sigma [N m or N] and an error that grows with the
+    torque, and free of what friction that drifted since can explain: see DRIFTING. Samples at rest
+    do not count, because dry friction takes any value there.
     """
     x = found.consistent.x[: found.design.inertial]
     loaded = x.copy()
     loaded[columns] += p
+    share = min(MAX_TORQUE_ERROR, float(np.median(found.relative_noise)))
     terms = [TERMS.index(term) for term in DRIFTING if term in found.design.terms]
     drifts, regressors, errors = [], [], []
     for part in parts:
@@ -94,9 +102,10 @@ def _payload_rows(
         moves = np.abs(part.samples.qd[part.samples.kept][:, j]) > SLOW
         if moves.mean() < MOVING:
             moves[:] = True
-        regressors.append(part.Y[moves, j, columns])
-        errors.append(error[moves, j])
-        drifts.append(units[moves, j][:, terms])
+        weight = 1.0 / np.hypot(sigma, share * part.tau[moves, j])
+        regressors.append(part.Y[moves, j, columns] * weight[:, None])
+        errors.append(error[moves, j] * weight)
+        drifts.append(units[moves, j][:, terms] * weight[:, None])
     Q = np.linalg.qr(np.vstack(drifts))[0]
     Y, e = np.vstack(regressors), np.concatenate(errors)
     return Y - Q @ (Q.T @ Y), e - Q @ (Q.T @ e)

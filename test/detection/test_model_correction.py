@@ -11,6 +11,7 @@ from robodyn_ros.detection.model_correction import correct_model
 from robodyn_ros.detection.model_errors import MIN_SHARE, ModelErrors
 from robodyn_ros.detection.observer import residual
 from robodyn_ros.detection.residual_window import MIN_NOISE
+from robodyn_ros.dynamics.friction import SlidingFriction
 from robodyn_ros.simulation.disturbances import perturbed
 
 ARM = rd.robots.kuka_lwr4()
@@ -72,6 +73,27 @@ def test_friction_is_found_as_well():
     np.testing.assert_allclose(corrected.viscous, true.viscous, rtol=0.02)
     other = free_motion(true, 8, friction=True, noisy=False)
     assert np.all(largest(corrected, other, True) < 0.1 * largest(ARM, other, True))
+
+
+def test_the_whole_law_of_friction_is_corrected():
+    """Dry friction with a load, an offset and presliding: the last two are taken as known."""
+    law = {"friction_load": 0.3, "friction_offset": 0.5, "friction_width": 0.01}
+    little = {name: 0.2 * getattr(ARM, name) for name in ("coulomb", "stiction")}
+    model = ARM.replace(**law, **little, presliding=5e-3, friction_speed=2.0)
+    dry, viscous = 1.0 + 0.15 * np.random.default_rng(1).uniform(-1.0, 1.0, (2, ARM.n))
+    scaled = {name: dry * getattr(model, name) for name in ("coulomb", "stiction")}
+    true = model.replace(
+        **scaled, friction_load=dry * model.friction_load, viscous=viscous * model.viscous
+    )
+    t, q, qd, rigid = free_motion(true, 5)
+    friction = SlidingFriction(true)
+    losses = [friction.of_load(*sample, DT).copy() for sample in zip(qd, rigid, strict=True)]
+    corrected = correct_model(model, [(t, q, qd, rigid + losses)], friction=True)
+    np.testing.assert_allclose(corrected.coulomb, true.coulomb, rtol=0.03)
+    np.testing.assert_allclose(corrected.friction_load, true.friction_load, rtol=0.03)
+    np.testing.assert_allclose(corrected.viscous, true.viscous, rtol=0.03)
+    for name in ("friction_offset", "presliding", "friction_width", "friction_speed"):
+        np.testing.assert_array_equal(getattr(corrected, name), getattr(model, name))
 
 
 def test_several_short_logs_tell_more_than_one():

@@ -191,3 +191,16 @@ def test_a_node_on_the_written_set_is_quiet_with_friction_on(rough):
     assert rd.detect(robot, log, settings.monitor).events  # the friction is above the thresholds
     pushed = Log(log.t, log.q, log.qd, log.tau - np.where(log.t > 8.0, 6.0, 0.0)[:, None])
     assert rd.detect(robot, pushed, settings.monitor, effort=settings.effort).events
+
+
+def test_a_node_takes_currents_if_the_logs_held_currents(rough, tmp_path):
+    """The set holds the drive gains: the same log in amperes, through the node's settings."""
+    _, found, log, path = rough
+    gains = np.array([12.0, -5.0])
+    found.to_yaml(tmp_path / "nodes.yaml", path.with_name("robot.urdf"), gains)
+    with bench(DynamicsNode, args=["--params-file", str(tmp_path / "nodes.yaml")]) as ros:
+        settings, robot = ros.nodes[0].settings, ros.nodes[0].robot
+    assert settings.effort.source == "joint_states"
+    currents = Log(log.t, log.q, log.qd, log.tau / gains)
+    quiet = rd.detect(robot, currents, settings.monitor, effort=settings.effort)
+    assert (quiet.level[quiet.t > quiet.t[0] + 0.2] == rd.Level.CLEAR).all()
