@@ -72,6 +72,7 @@ from .dynamics.coriolis import (
     equations_of_motion as equations_of_motion,
 )
 from .dynamics.energy import kinetic_energy as kinetic_energy, potential_energy as potential_energy
+from .dynamics.force_jerk import force_jerk as force_jerk, ne_star_jerk as ne_star_jerk
 from .dynamics.force_rate import force_rate as force_rate
 from .dynamics.forward_dynamics import forward_dynamics as forward_dynamics
 from .dynamics.friction import friction_rate as friction_rate, friction_torque as friction_torque

@@ -16,7 +16,7 @@ from ..model.packed_model import U
 from ..model.robot import RobotModel
 from .compile import U1, index, inline, kernel
 from .dispatch import Array, ArrayLike, bind_to, evaluate, workspace
-from .friction import friction_rate, friction_torque, steady_sign
+from .friction import friction_rate, friction_torque, steady_sign_slopes
 from .joints import joint_frame, row_of, set_positions, sizes
 from .vector import *
 
@@ -171,7 +171,8 @@ def force_rate(
         rates = evaluate(_force_rate, model, states, shapes, packed, threads=threads)
     tau, tau_dot = rates
     if friction:
-        loaded = steady_sign(model, qd) * model.friction_load * np.sign(tau) * tau_dot
+        s, s1, _ = steady_sign_slopes(model, np.asarray(qd, dtype=np.float64))
+        loaded = np.sign(tau) * (s1 * np.asarray(qdd) * tau + s * tau_dot)
         tau += friction_torque(model, qd, load=tau)
-        tau_dot += friction_rate(model, qd, qdd) + loaded
+        tau_dot += friction_rate(model, qd, qdd) + model.friction_load * loaded
     return tau, tau_dot
