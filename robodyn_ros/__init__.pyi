@@ -9,6 +9,7 @@ from .control.controller import Controller as Controller, JointState as JointSta
 from .control.laws.adaptive import AdaptiveController as AdaptiveController
 from .control.laws.adaptive_parameters import Load as Load
 from .control.laws.computed_torque import ComputedTorqueController as ComputedTorqueController
+from .control.laws.elastic import ElasticJointController as ElasticJointController
 from .control.laws.friction_compensation import (
     FrictionFeedForward as FrictionFeedForward,
     FrictionObserver as FrictionObserver,
@@ -70,6 +71,10 @@ from .dynamics.base_parameters import (
 from .dynamics.coriolis import (
     coriolis_matrix as coriolis_matrix,
     equations_of_motion as equations_of_motion,
+)
+from .dynamics.elastic import (
+    MotorMotion as MotorMotion,
+    elastic_inverse_dynamics as elastic_inverse_dynamics,
 )
 from .dynamics.energy import kinetic_energy as kinetic_energy, potential_energy as potential_energy
 from .dynamics.force_jerk import force_jerk as force_jerk, ne_star_jerk as ne_star_jerk

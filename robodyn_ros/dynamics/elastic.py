@@ -13,7 +13,7 @@ it follows tau_J with the lag e = D / K, 1 ms for 10 N m s/rad on 1e4 N m/rad:
 Here the series ends so that the second equation holds exactly; e^3 tau_J''' / K is left out.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from .force_jerk import force_jerk
 from .friction import friction_torque
 
 # Friction parameters of a model that links have none of
-DRIVE_FRICTION = ("stiction", "stribeck", "friction_offset", "friction_load", "presliding")
+DRIVE_FRICTION = ("stribeck", "friction_offset", "friction_load", "presliding")
 
 
 class MotorMotion(NamedTuple):
@@ -47,10 +47,20 @@ def deflection(tau, tau_dot, tau_ddot, K, D):
 
 
 def checked_springs(
-    model: RobotModel, stiffness: ArrayLike, damping: ArrayLike
+    model: RobotModel, stiffness: ArrayLike | None = None, damping: ArrayLike | None = None
 ) -> tuple[Array, Array]:
-    """Return stiffness and damping (n,) of elastic joints, each of which must have a rotor."""
-    K, D = per_joint(model, "stiffness", stiffness), per_joint(model, "damping", damping)
+    """Return stiffness and damping (n,) of elastic joints, by default the model's.
+
+    Every joint must have a rotor.
+    """
+    if stiffness is None and np.isinf(model.joint_stiffness).any():
+        stiff = model.joint_names[int(np.argmax(np.isinf(model.joint_stiffness)))]
+        raise ArgumentError(
+            f"joint '{stiff}' of '{model.name}' is rigid: give a stiffness, or set it with "
+            "model.replace(joint_stiffness=...)"
+        )
+    K = per_joint(model, "stiffness", model.joint_stiffness if stiffness is None else stiffness)
+    D = per_joint(model, "damping", model.joint_damping if damping is None else damping)
     if (D < 0.0).any():
         raise ArgumentError(f"damping must not be negative, got {damping!r}")
     for joint, k, rotor in zip(model.joint_names, K, model.rotor_inertia, strict=True):
@@ -75,11 +85,9 @@ def links_of(
     for name, value in friction.items():
         if (value < 0.0).any():
             raise ArgumentError(f"link_{name} must not be negative, got {value!r}")
-    nothing = dict.fromkeys(DRIVE_FRICTION, 0.0)
-    nothing["stiction"] = friction["coulomb"]
-    return model.replace(
-        rotor_inertia=0.0, friction_speed=np.inf, friction_width=width, **(nothing | friction)
-    )
+    changes: dict[str, Any] = {**dict.fromkeys(DRIVE_FRICTION, 0.0), **friction}
+    changes["stiction"] = friction["coulomb"]
+    return model.replace(rotor_inertia=0.0, friction_speed=np.inf, friction_width=width, **changes)
 
 
 def elastic_inverse_dynamics(
@@ -90,8 +98,8 @@ def elastic_inverse_dynamics(
     qddd: ArrayLike,
     qdddd: ArrayLike,
     *,
-    stiffness: ArrayLike,
-    damping: ArrayLike = 0.0,
+    stiffness: ArrayLike | None = None,
+    damping: ArrayLike | None = None,
     gravity: bool = True,
     friction: bool = False,
     link_viscous: ArrayLike = 0.0,
@@ -99,8 +107,9 @@ def elastic_inverse_dynamics(
 ) -> MotorMotion:
     """Return positions and torques of the motors for a motion of the links, (n,) or (T, n).
 
-    stiffness K [N m/rad or N/m], damping D [N m s/rad or N s/m], link_viscous, link_coulomb:
-    one number or one per joint. friction: include that of the model, which acts on the motors.
+    stiffness K [N m/rad or N/m], damping D [N m s/rad or N s/m]: by default the model's
+    `joint_stiffness` and `joint_damping`. link_viscous, link_coulomb: friction of the links. One
+    number or one per joint each. friction: include that of the model, which acts on the motors.
     """
     K, D = checked_springs(model, stiffness, damping)
     links = links_of(model, link_viscous, link_coulomb)

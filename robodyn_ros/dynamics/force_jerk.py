@@ -142,10 +142,7 @@ def _sweep(block, q, qd, qdd, qddd, qd_a, qdd_a, qddd_a, qdddd_a, tau, tau_dot, 
             Ua = rate_matrix(wa1, wa, w)
             A = rate_matrix(wd, w, w) if star else Ua
             Va = add9(rate_matrix(wa2, scale(2.0, wa1), w), _skew_times(wa, A))
-            if star:
-                V = add9(rate_matrix(wdd, scale(2.0, wd), w), _skew_times(w, A))
-            else:
-                V = Va
+            V = add9(rate_matrix(wdd, scale(2.0, wd), w), _skew_times(w, A)) if star else Va
             Wa = add9(rate_matrix(wa3, scale(3.0, wa2), w), _skew_times(scale(3.0, wa1), A))
             Wa = add9(Wa, _skew_times(wa, V))
 

@@ -18,34 +18,51 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg import solve_continuous_are
 
 from ...dynamics.compile import kernel
 from ...dynamics.dispatch import per_joint
 from ...dynamics.elastic import checked_springs, deflection, links_of
 from ...dynamics.force_jerk import _force_jerk
 from ...dynamics.mass_matrix import mass_matrix
-from ...errors import one_of
+from ...dynamics.motion import Motion
+from ...errors import ArgumentError, one_of
 from ...model.packed_model import U, aligned_copy
 from ...model.robot import RobotModel
-from ..controller import Array, Controller, gains_of, joint_array, part
+from ..controller import Array, Controller, JointState, gains_of, joint_array, part
 
-MEASURED = ("both", "torque", "motor")
+# What the state must hold besides q and qd
+NEEDED: dict[str, tuple[str, ...]] = {
+    "both": ("motor_q", "motor_qd"),
+    "torque": ("tau",),
+    "motor": (),
+}
+EMPTY = np.zeros(0)
+POSTURES = 32  # for the mean inertia of the links
 RATE_FILTER = 300.0  # [1/s], of the rate of measured joint torques
 
 # Rows of the law's own array, n numbers each
 KP, KD, LINK_KP, LINK_KD, SPRING, DAMPER, ROTOR, VISCOUS = (U(k) for k in range(8))
 TAU, TAU_DOT, TAU_DDOT, JERK, SNAP = (U(k) for k in range(8, 13))
 THETA, THETAD, BENT, BENT_RATE = (U(k) for k in range(13, 17))  # measured
-ROWS = 17
+THETAD_D = U(17)  # reference of the motors' velocity
+ROWS = 18
 
 
-class MotorState(NamedTuple):
-    """Measured state of links and motors."""
+class SnapMotion(NamedTuple):
+    """A `Motion` with its snap, (n,) each: the reference of an arm with elastic joints."""
 
     q: Array  # [rad or m]
+    qd: Array  # [1/s]
+    qdd: Array  # [1/s^2]
+    qddd: Array  # [1/s^3]
+    qdddd: Array  # [1/s^4]
+
+
+class DriveReference(NamedTuple):
+    """What the motors follow."""
+
     qd: Array  # [rad/s or m/s]
-    motor_q: Array  # [rad or m], reflected to the joints
-    motor_qd: Array  # [rad/s or m/s]
 
 
 @kernel("int64(matrix, vector, vector, vector, float64, boolean)")
@@ -92,7 +109,8 @@ def _elastic(block, own, q, qd, theta, thetad, q_d, qd_d, qdd_d, qddd_d, qdddd_d
         bent, bent_d, bent_dd = deflection(tau[k], rates[0], rates[1], K, D)
         wanted[k] = own[ROTOR, k] * (qdd_d[k] + bent_dd) + tau[k]
         wanted[k] += own[KP, k] * (q_d[k] + bent - theta[k])
-        wanted[k] += own[KD, k] * (qd_d[k] + bent_d - thetad[k])
+        own[THETAD_D, k] = qd_d[k] + bent_d
+        wanted[k] += own[KD, k] * (own[THETAD_D, k] - thetad[k])
         wanted[k] += own[LINK_KP, k] * (q_d[k] - q[k]) + own[LINK_KD, k] * (qd_d[k] - qd[k])
     return 0
 
@@ -100,9 +118,9 @@ def _elastic(block, own, q, qd, theta, thetad, q_d, qd_d, qdd_d, qddd_d, qdddd_d
 class ElasticJointController(Controller):
     """Tracking of a `Motion` of the links of an arm with elastic joints.
 
-    stiffness K [N m/rad or N/m], damping D [N m s/rad or N s/m] of the joints; kp, kd: feedback of
-    the motors, link_kp, link_kd: of the links, [N m/rad or N/m] and [N m s/rad or N s/m];
-    link_viscous: friction on the side of the links; one for all joints or one each.
+    stiffness K [N m/rad or N/m], damping D [N m s/rad or N s/m]: by default the model's. kp, kd:
+    feedback of the motors, link_kp, link_kd: of the links, [N m/rad or N/m] and
+    [N m s/rad or N s/m]. link_viscous: friction of the links. One for all joints or one each.
 
     measured: what the state holds. 'both': q, qd of the links, motor_q, motor_qd of the motors.
     'torque': q, qd of the links and tau, joint torques K (theta - q) as torque sensors read them.
@@ -115,8 +133,8 @@ class ElasticJointController(Controller):
     def __init__(
         self,
         model: RobotModel,
-        stiffness: npt.ArrayLike,
-        damping: npt.ArrayLike = 0.0,
+        stiffness: npt.ArrayLike | None = None,
+        damping: npt.ArrayLike | None = None,
         *,
         kp: npt.ArrayLike,
         kd: npt.ArrayLike,
@@ -131,7 +149,7 @@ class ElasticJointController(Controller):
         self.kp, self.kd = gains_of(model, "kp", kp), gains_of(model, "kd", kd)
         self.link_kp = per_joint(model, "link_kp", link_kp)
         self.link_kd = per_joint(model, "link_kd", link_kd)
-        self.measured = one_of("measured", measured, MEASURED)
+        self.measured = one_of("measured", measured, NEEDED)
         viscous = gains_of(model, "link_viscous", link_viscous, zero=True)
         self._packed = aligned_copy(links_of(model).packed)
         self._own = np.zeros((ROWS, model.n))
@@ -140,6 +158,38 @@ class ElasticJointController(Controller):
         if measured == "motor":
             self._own[int(LINK_KP) : int(LINK_KD) + 1] = 0.0
         self._begun = self._bent = False
+
+    @classmethod
+    def with_frequency(
+        cls,
+        model: RobotModel,
+        frequency: npt.ArrayLike,
+        stiffness: npt.ArrayLike | None = None,
+        damping: npt.ArrayLike | None = None,
+        *,
+        measured: str = "both",
+        **options: Any,
+    ) -> "ElasticJointController":
+        """Return a controller with gains for the natural frequency w [rad/s] of its feedback.
+
+        Where motors and links are measured, they minimize, for each joint by itself,
+
+            integral of  (w^2 M e)^2 + (w M ed)^2 2 + u^2
+
+        with the error e of the link, the torque u of the feedback and the inertia M of joint and
+        rotor, a mean over postures. For motors alone they are w^2 M and 2 w M, as for rigid laws.
+        """
+        w = gains_of(model, "frequency", frequency)
+        K, D = checked_springs(model, stiffness, damping)
+        inertia = _mean_inertia(model)
+        if measured == "motor":
+            total = inertia + model.rotor_inertia
+            gains = {"kp": w**2 * total, "kd": 2.0 * w * total}
+        else:
+            joints = zip(w, K, D, inertia, model.rotor_inertia, strict=True)
+            rows = np.array([_regulator(*joint) for joint in joints]).T
+            gains = dict(zip(("link_kp", "kp", "link_kd", "kd"), rows, strict=True))
+        return cls(model, K, D, measured=measured, **gains, **options)
 
     def reset(self, tau: npt.ArrayLike | None = None) -> None:
         """Reset the rate limit and forget the last reference and torque."""
@@ -160,6 +210,24 @@ class ElasticJointController(Controller):
             own[int(JERK)], self._begun = r.qddd, True
         return failed
 
+    def _checked_state(self, state: Any) -> JointState:
+        for name in NEEDED[self.measured]:
+            if part(state, "state", name) is None:
+                raise ArgumentError(
+                    f"a state must have '{name}' if measured is '{self.measured}'; it is None"
+                )
+        return super()._checked_state(state)
+
+    def _checked_reference(self, reference: Any) -> Any:
+        names = ("q", "qd", "qdd", "qddd")
+        parts = {name: part(reference, "reference", name) for name in names}
+        if getattr(reference, "qdddd", None) is None:
+            return Motion(*_arrays(self.model, parts))
+        return SnapMotion(*_arrays(self.model, parts | {"qdddd": reference.qdddd}))
+
+    def _drives(self, reference: Any) -> DriveReference:
+        return DriveReference(self._own[int(THETAD_D)])
+
     def _motors(self, state: Any, dt: float) -> tuple[Array, Array]:
         """Return positions and velocities of the motors, measured or from joint torques."""
         if self.measured == "motor":
@@ -167,10 +235,9 @@ class ElasticJointController(Controller):
         if self.measured == "both":
             return state.motor_q, state.motor_qd
         own = self._own
-        if _motors_from_torque(own, state.q, state.qd, state.tau, dt, self._bent):
-            raise TypeError("checked by the caller")
-        self._bent = True
-        return own[int(THETA)], own[int(THETAD)]
+        failed = _motors_from_torque(own, state.q, state.qd, state.tau, dt, self._bent)
+        self._bent = not failed
+        return (EMPTY, EMPTY) if failed else (own[int(THETA)], own[int(THETAD)])
 
     def _snap(self, qddd: Array, dt: float) -> Array:
         snap = self._own[int(SNAP)]
@@ -179,3 +246,35 @@ class ElasticJointController(Controller):
         else:
             snap[:] = 0.0
         return snap
+
+
+def _arrays(model: RobotModel, parts: dict[str, Any]) -> list[Array]:
+    return [joint_array(model, f"reference.{name}", value) for name, value in parts.items()]
+
+
+def _mean_inertia(model: RobotModel) -> Array:
+    """Return the inertia (n,) of the links at each joint, mean over seeded random postures."""
+    low, high = np.maximum(model.q_min, -np.pi), np.minimum(model.q_max, np.pi)
+    postures = np.random.default_rng(0).uniform(low, high, (POSTURES, model.n))
+    M = mass_matrix(links_of(model), postures)
+    return np.asarray(np.diagonal(M, axis1=1, axis2=2).mean(axis=0))
+
+
+def _regulator(w: float, K: float, D: float, m: float, rotor: float) -> Array:
+    """Return the optimal gains of one joint for (q, theta, qd, thetad)."""
+    total = m + rotor
+    A = np.array(
+        [
+            [0.0, 0.0, 1.0, 0.0],
+            [0.0, 0.0, 0.0, 1.0],
+            [-K / m, K / m, -D / m, D / m],
+            [K / rotor, -K / rotor, D / rotor, -D / rotor],
+        ]
+    )
+    B = np.array([[0.0], [0.0], [0.0], [1.0 / rotor]])
+    Q = np.diag([(w**2 * total) ** 2, 0.0, 2.0 * (w * total) ** 2, 0.0])
+    scale = np.array([1.0, 1.0, w, w])  # so that all states are alike in size
+    X = solve_continuous_are(
+        A * scale / scale[:, None], B / scale[:, None], Q * np.outer(scale, scale), np.eye(1)
+    )
+    return np.asarray((B / scale[:, None]).T @ X)[0] / scale
