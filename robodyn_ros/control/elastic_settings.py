@@ -14,7 +14,7 @@ class ElasticSettings:
     """Elasticity of the joints, one for all or one each."""
 
     stiffness: Numbers = setting(
-        (0.0,),
+        (1e4,),
         "stiffness of the joints; 0: stiffness and damping of the model",
         "N m/rad",
         low=0.0,
