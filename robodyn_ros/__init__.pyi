@@ -94,6 +94,11 @@ from .dynamics.kinematics import (
     jacobian as jacobian,
     jacobian_rate_product as jacobian_rate_product,
 )
+from .dynamics.link_motion import (
+    LinkMotion as LinkMotion,
+    joint_wrenches as joint_wrenches,
+    link_motion as link_motion,
+)
 from .dynamics.lu_meng import (
     link_regressor as link_regressor,
     lu_meng_parameters as lu_meng_parameters,
