@@ -23,7 +23,7 @@ from ..model import packed_model as at
 from ..model.packed_model import U
 from ..model.robot import RobotModel
 from .compile import U1, index, inline, kernel
-from .dispatch import Array, ArrayLike, bind_to, checked, evaluate, workspace
+from .dispatch import Array, ArrayLike, bind_to, checked, evaluate, finite, workspace
 from .friction import friction_slopes, friction_torque, steady_sign_slopes
 from .joints import joint_frame, row_of, set_positions, sizes
 from .vector import *
@@ -294,6 +294,7 @@ def force_jerk(
         tau = tau + friction_torque(model, qd, load=tau)
         tau_dot = tau_dot + slope * qdd + loaded
         tau_ddot = tau_ddot + slope * qddd + bend * qdd**2 + loaded_d
+        finite(model, tau_ddot, qd=qd, qdd=qdd, qddd=qddd)
     return tau, tau_dot, tau_ddot
 
 
