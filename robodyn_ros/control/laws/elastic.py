@@ -43,10 +43,11 @@ RATE_FILTER = 300.0  # [1/s], of the rate of measured joint torques
 
 # Rows of the law's own array, n numbers each
 KP, KD, LINK_KP, LINK_KD, SPRING, DAMPER, ROTOR, VISCOUS = (U(k) for k in range(8))
-TAU, TAU_DOT, TAU_DDOT, JERK, SNAP = (U(k) for k in range(8, 13))
-THETA, THETAD, BENT, BENT_RATE = (U(k) for k in range(13, 17))  # measured
-THETAD_D = U(17)  # reference of the motors' velocity
-ROWS = 18
+TAU, TAU_DOT, TAU_DDOT, SNAP = (U(k) for k in range(8, 12))  # of the links
+THETA, THETAD, BENT, BENT_RATE = (U(k) for k in range(12, 16))  # measured
+THETAD_D = U(16)  # reference of the motors' velocity
+LAST_JERK, LAST_BENT, LAST_RATE = (U(k) for k in range(17, 20))  # of the last sample
+ROWS = 20
 
 
 class SnapMotion(NamedTuple):
@@ -71,47 +72,53 @@ def _motors_from_torque(own, q, qd, tau_joint, dt, begun):
     n = U(own.shape[1])
     if q.size != n or qd.size != n or tau_joint.size != n:
         return 1
-    bad = 0.0
-    for k in range(n):
-        bad += 0.0 * q[k] + 0.0 * qd[k] + 0.0 * tau_joint[k]
-    if bad != 0.0:
-        return 1
     share = -math.expm1(-RATE_FILTER * dt)
     for k in range(n):
-        bent = tau_joint[k] / own[SPRING, k]
+        bent, rate = tau_joint[k] / own[SPRING, k], 0.0
         if begun:
-            rate = (bent - own[BENT, k]) / dt
-            own[BENT_RATE, k] += share * (rate - own[BENT_RATE, k])
-        else:
-            own[BENT_RATE, k] = 0.0
-        own[BENT, k] = bent
-        own[THETA, k] = q[k] + bent
-        own[THETAD, k] = qd[k] + own[BENT_RATE, k]
+            rate = own[LAST_RATE, k]
+            rate += share * ((bent - own[LAST_BENT, k]) / dt - rate)
+        own[BENT, k], own[BENT_RATE, k] = bent, rate
+        own[THETA, k], own[THETAD, k] = q[k] + bent, qd[k] + rate
     return 0
 
 
 @kernel(
     "int64(vector, matrix, vector, vector, vector, vector, vector, vector, vector, vector, vector,"
-    " vector)"
+    " float64, boolean, vector)"
 )
-def _elastic(block, own, q, qd, theta, thetad, q_d, qd_d, qdd_d, qddd_d, qdddd_d, wanted):
+def _elastic(
+    block, own, q, qd, theta, thetad, q_d, qd_d, qdd_d, qddd_d, qdddd_d, dt, begun, wanted
+):  # fmt: skip
     n = U(wanted.size)
-    if q.size != n or qd.size != n or theta.size != n or thetad.size != n:
+    if q.size != n or qd.size != n or theta.size != n or thetad.size != n or qddd_d.size != n:
         return 1
-    tau, tau_dot, tau_ddot = own[TAU], own[TAU_DOT], own[TAU_DDOT]
-    if _force_jerk(block, q_d, qd_d, qdd_d, qddd_d, qdddd_d, tau, tau_dot, tau_ddot) != 0:
+    tau, tau_dot, tau_ddot, snap = own[TAU], own[TAU_DOT], own[TAU_DDOT], own[SNAP]
+    for k in range(n):
+        if qdddd_d.size == n:
+            snap[k] = qdddd_d[k]
+        else:
+            snap[k] = (qddd_d[k] - own[LAST_JERK, k]) / dt if begun else 0.0
+    if _force_jerk(block, q_d, qd_d, qdd_d, qddd_d, snap, tau, tau_dot, tau_ddot) != 0:
         return 1
+    bad = 0.0
     for k in range(n):
         drag = own[VISCOUS, k]
         tau[k] += drag * qd_d[k]
         rates = tau_dot[k] + drag * qdd_d[k], tau_ddot[k] + drag * qddd_d[k]
         K, D = own[SPRING, k], own[DAMPER, k]
         bent, bent_d, bent_dd = deflection(tau[k], rates[0], rates[1], K, D)
+        own[THETAD_D, k] = qd_d[k] + bent_d
         wanted[k] = own[ROTOR, k] * (qdd_d[k] + bent_dd) + tau[k]
         wanted[k] += own[KP, k] * (q_d[k] + bent - theta[k])
-        own[THETAD_D, k] = qd_d[k] + bent_d
         wanted[k] += own[KD, k] * (own[THETAD_D, k] - thetad[k])
         wanted[k] += own[LINK_KP, k] * (q_d[k] - q[k]) + own[LINK_KD, k] * (qd_d[k] - qd[k])
+        bad += 0.0 * wanted[k]
+    if bad != 0.0:
+        return 1
+    for k in range(n):
+        own[LAST_JERK, k] = qddd_d[k]
+        own[LAST_BENT, k], own[LAST_RATE, k] = own[BENT, k], own[BENT_RATE, k]
     return 0
 
 
@@ -157,7 +164,9 @@ class ElasticJointController(Controller):
         self._own[: int(TAU)] = (*rows, model.rotor_inertia, viscous)
         if measured == "motor":
             self._own[int(LINK_KP) : int(LINK_KD) + 1] = 0.0
-        self._begun = self._bent = False
+        self._from_torque = self._own[int(THETA)], self._own[int(THETAD)]
+        self._motor_reference = DriveReference(self._own[int(THETAD_D)])
+        self._begun = False  # whether there was a sample since the last reset
 
     @classmethod
     def with_frequency(
@@ -192,31 +201,29 @@ class ElasticJointController(Controller):
         return cls(model, K, D, measured=measured, **gains, **options)
 
     def reset(self, tau: npt.ArrayLike | None = None) -> None:
-        """Reset the rate limit and forget the last reference and torque."""
+        """Reset the rate limit and forget the last reference and joint torque."""
         super().reset(tau)
-        self._begun = self._bent = False
+        self._begun = False
 
     def _law(self, state: Any, reference: Any, dt: float) -> int:
-        x, r, own = state, reference, self._own
+        x, r = state, reference
         theta, thetad = self._motors(x, dt)
         snap = getattr(r, "qdddd", None)
-        if snap is None:
-            snap = self._snap(r.qddd, dt)
         failed = _elastic(
-            self._packed, own, x.q, x.qd, theta, thetad, r.q, r.qd, r.qdd, r.qddd, snap,
-            self._wanted,
+            self._packed, self._own, x.q, x.qd, theta, thetad, r.q, r.qd, r.qdd, r.qddd,
+            EMPTY if snap is None else snap, dt, self._begun, self._wanted,
         )  # fmt: skip
-        if not failed:
-            own[int(JERK)], self._begun = r.qddd, True
+        self._begun = self._begun or not failed
         return failed
 
     def _checked_state(self, state: Any) -> JointState:
+        found = super()._checked_state(state)
         for name in NEEDED[self.measured]:
-            if part(state, "state", name) is None:
+            if getattr(found, name) is None:
                 raise ArgumentError(
-                    f"a state must have '{name}' if measured is '{self.measured}'; it is None"
+                    f"a state must have '{name}' if measured is '{self.measured}'; {state!r} has not"
                 )
-        return super()._checked_state(state)
+        return found
 
     def _checked_reference(self, reference: Any) -> Any:
         names = ("q", "qd", "qdd", "qddd")
@@ -226,7 +233,7 @@ class ElasticJointController(Controller):
         return SnapMotion(*_arrays(self.model, parts | {"qdddd": reference.qdddd}))
 
     def _drives(self, reference: Any) -> DriveReference:
-        return DriveReference(self._own[int(THETAD_D)])
+        return self._motor_reference
 
     def _motors(self, state: Any, dt: float) -> tuple[Array, Array]:
         """Return positions and velocities of the motors, measured or from joint torques."""
@@ -234,18 +241,8 @@ class ElasticJointController(Controller):
             return state.q, state.qd
         if self.measured == "both":
             return state.motor_q, state.motor_qd
-        own = self._own
-        failed = _motors_from_torque(own, state.q, state.qd, state.tau, dt, self._bent)
-        self._bent = not failed
-        return (EMPTY, EMPTY) if failed else (own[int(THETA)], own[int(THETAD)])
-
-    def _snap(self, qddd: Array, dt: float) -> Array:
-        snap = self._own[int(SNAP)]
-        if self._begun:
-            np.divide(qddd - self._own[int(JERK)], dt, out=snap)
-        else:
-            snap[:] = 0.0
-        return snap
+        failed = _motors_from_torque(self._own, state.q, state.qd, state.tau, dt, self._begun)
+        return (EMPTY, EMPTY) if failed else self._from_torque
 
 
 def _arrays(model: RobotModel, parts: dict[str, Any]) -> list[Array]:
