@@ -221,7 +221,7 @@ class ElasticJointController(Controller):
         for name in NEEDED[self.measured]:
             if getattr(found, name) is None:
                 raise ArgumentError(
-                    f"a state must have '{name}' if measured is '{self.measured}'; {state!r} has not"
+                    f"a state must have '{name}' if measured is '{self.measured}', got {state!r}"
                 )
         return found
 
