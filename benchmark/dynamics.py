@@ -32,6 +32,7 @@ from robodyn_ros.dynamics.regressor import regressor, slotine_li_regressor
 
 Call = Callable[[], object]
 BATCH = 100_000
+STEP = 1e-4  # [s], of differences
 
 
 def everything(result: object) -> np.ndarray:
@@ -54,14 +55,23 @@ class Row:
     """
 
     def __init__(
-        self, name, bar, ours: Call, pinocchio: list[Call], others=None, burst=200, view=everything
+        self,
+        name,
+        bar,
+        ours: Call,
+        pinocchio: list[Call],
+        others=None,
+        burst=200,
+        view=everything,
+        tolerance=1e-9,
     ):
         self.name, self.bar, self.burst = name, bar, burst
         self.calls: dict[str, Call] = {"ours": ours}
         self.calls.update({f"pinocchio {i}": call for i, call in enumerate(pinocchio)})
         if view is not None:
+            same = {"rtol": tolerance, "atol": tolerance}
             for route in pinocchio:
-                np.testing.assert_allclose(view(ours()), view(route()), rtol=1e-9, atol=1e-9)
+                np.testing.assert_allclose(view(ours()), view(route()), **same)
         self.calls.update(others or {})
         self.times: dict[str, list[float]] = {key: [] for key in self.calls}
 
@@ -125,6 +135,7 @@ def rows() -> list[Row]:
     md = mujoco.MjData(mj)
     random = np.random.default_rng(1)
     q, qd, qd_a, qdd, qddd, tau = random.uniform(-1.0, 1.0, (6, n))
+    qdddd = random.uniform(-1.0, 1.0, n)
     still = np.zeros(n)
 
     def p_by_crba():
@@ -143,6 +154,24 @@ def rows() -> list[Row]:
     def rate_by_derivatives():
         dq, dv, da = pin.computeRNEADerivatives(P, D, q, qd, qdd)
         return D.tau, dq.dot(qd) + dv.dot(qdd) + da.dot(qddd)
+
+    def rate_at(t):
+        """tau and tau_dot at the time t of this motion."""
+        q_t = q + t * (qd + t / 2.0 * (qdd + t / 3.0 * (qddd + t / 4.0 * qdddd)))
+        qd_t = qd + t * (qdd + t / 2.0 * (qddd + t / 3.0 * qdddd))
+        qdd_t, qddd_t = qdd + t * (qddd + t / 2.0 * qdddd), qddd + t * qdddd
+        dq, dv, da = pin.computeRNEADerivatives(P, D, q_t, qd_t, qdd_t)
+        return D.tau.copy(), dq.dot(qd_t) + dv.dot(qdd_t) + da.dot(qddd_t)
+
+    def jerk_by_differences():
+        """Pinocchio's Python has no second derivatives: central differences of the first."""
+        (tau_0, rate_0), (tau_1, rate_1) = rate_at(-STEP), rate_at(STEP)
+        return 0.5 * (tau_0 + tau_1), 0.5 * (rate_0 + rate_1), (rate_1 - rate_0) / (2.0 * STEP)
+
+    def jerk_by_three():
+        """The same with tau and tau_dot at the moment itself."""
+        (_, rate_0), now, (_, rate_1) = rate_at(-STEP), rate_at(0.0), rate_at(STEP)
+        return *now, (rate_1 - rate_0) / (2.0 * STEP)
 
     def matrices_by_pinocchio():
         return (
@@ -205,6 +234,14 @@ def rows() -> list[Row]:
             6.0,
             lambda: rd.force_rate(model, q, qd, qdd, qddd),
             [rate_by_derivatives],
+        ),
+        Row(
+            "force_jerk",
+            10.0,
+            lambda: rd.force_jerk(model, q, qd, qdd, qddd, qdddd),
+            [jerk_by_differences, jerk_by_three],
+            {"force_rate": lambda: rd.force_rate(model, q, qd, qdd, qddd)},
+            tolerance=1e-6,  # of differences
         ),
         Row(
             "regressor",
@@ -312,6 +349,9 @@ def report(table_rows: list[Row]) -> tuple[Table, list[dict]]:
             "" if row.bar is None else f"{row.bar:g}",
             ", ".join(f"{key} × {value:.3g}" for key, value in others.items()),
         )
+        if "force_rate" in others:
+            cost = 1.0 / others["force_rate"]
+            results.append({"quantity": "force_jerk / force_rate", "ratio": cost, "limit": 2.2})
         if "N = 7" in others:
             results.append(
                 {"quantity": "N + 2 sweeps, N = 100", "ratio": others["N+2 sweeps"], "bar": 100.0}
@@ -319,7 +359,7 @@ def report(table_rows: list[Row]) -> tuple[Table, list[dict]]:
             growth = 1.0 / others["N = 7"]
             results.append({"quantity": "time(100) / time(7)", "ratio": growth, "limit": 8.0})
     for result in results:
-        if result["quantity"].startswith(("N + 2", "time(")):
+        if result["quantity"].startswith(("N + 2", "time(", "force_jerk /")):
             bar = result.get("bar") or result["limit"]
             sense = "at least" if "bar" in result else "at most"
             table.add_row(result["quantity"], "", "", _coloured(result), f"{sense} {bar:g}", "")

@@ -84,5 +84,26 @@ def reactions(folder: Path) -> Path:
     return save(figure, folder / "reactions.png")
 
 
+def elastic(folder: Path) -> Path:
+    """One move on elastic joints, by a law for rigid arms and by the one that knows the springs."""
+    sys.path.insert(0, str(Path(__file__).parents[1] / "benchmark"))
+    import elastic as bench
+
+    laws = {"passivity law": bench.rigid_law, "elastic law": bench.elastic_law}
+    figure, grid = plt.subplots(2, 2, figsize=(12.0, 6.0), sharex=True)
+    for (name, law), (top, bottom) in zip(laws.items(), grid.T, strict=True):
+        (run,) = bench.runs(law, *bench.SPRINGS[0], False, 1)
+        top.plot(run.t, run.qd_error, linewidth=0.8)
+        bottom.plot(run.t, 1e3 * run.error, linewidth=0.8)
+        top.set_title(f"{name}: at most {1e3 * run.worst:.3g} mrad")
+        bottom.set_xlabel("time [s]")
+        for axes in (top, bottom):
+            axes.axvline(run.arrival, color="grey", linestyle="--", linewidth=0.8)
+            axes.grid(alpha=0.25)
+    grid[0, 0].set_ylabel("velocity error [rad/s]")
+    grid[1, 0].set_ylabel("tracking error [mrad]")
+    return save(figure, folder / "elastic.png")
+
+
 if __name__ == "__main__":
-    draw_all(profiles, reactions)
+    draw_all(profiles, reactions, elastic)

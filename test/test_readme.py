@@ -231,7 +231,7 @@ def test_pictures_and_pages_exist():
     ("script", "pictures"),
     [
         ("figures", {"lwr_iii.png", "torque_split_2r.png"}),
-        ("control_figures", {"profiles.png", "reactions.png"}),
+        ("control_figures", {"profiles.png", "reactions.png", "elastic.png"}),
         ("adaptive_figures", {"adaptive_lu_meng.png", "adaptive_payload.png"}),
     ],
 )

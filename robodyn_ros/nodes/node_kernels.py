@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from ..control.arm_controller import _squared_norm
 from ..control.laws.computed_torque import _computed_torque
+from ..control.laws.elastic import _elastic, _motors_from_torque
 from ..control.laws.momentum_damping import _damp_momentum
 from ..control.laws.passivity import _passivity
 from ..control.laws.pd_gravity import _pd_gravity
@@ -47,8 +48,8 @@ DETECTOR = (
     restart_contact, mark_joints, *_SAMPLES, applied_torque, *_LINKS,
 )  # fmt: skip
 CONTROLLER = (
-    *_MASS_MATRIX, *_BRAKE, _computed_torque, _pd_gravity, _pid, _friction, _slide, _retract,
-    *_SAMPLES, *_GRAVITY, *_PATHS, _squared_norm, _deviation,
+    *_MASS_MATRIX, *_BRAKE, _computed_torque, _pd_gravity, _pid, _elastic, _motors_from_torque,
+    _friction, _slide, _retract, *_SAMPLES, *_GRAVITY, *_PATHS, _squared_norm, _deviation,
 )  # fmt: skip
 DEMO = _PATHS
 ALL = tuple(dict.fromkeys((*SIMULATOR, *DETECTOR, *CONTROLLER, *DEMO)))

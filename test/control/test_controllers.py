@@ -9,6 +9,7 @@ from control_cases import wave
 import robodyn_ros as rd
 from robodyn_ros.control.controller import JointState
 from robodyn_ros.control.laws.computed_torque import ComputedTorqueController
+from robodyn_ros.control.laws.elastic import ElasticJointController
 from robodyn_ros.control.laws.friction_compensation import FrictionFeedForward, FrictionObserver
 from robodyn_ros.control.laws.passivity import PassivityController
 from robodyn_ros.control.laws.pd_gravity import PdGravityController
@@ -24,6 +25,9 @@ LAWS = {
     "predictive": lambda **o: ComputedTorqueController(MODEL, 100.0, 20.0, mode="predictive", **o),
     "pd_gravity": lambda **o: PdGravityController(MODEL, 100.0, 20.0, **o),
     "pid": lambda **o: PidController(MODEL, 100.0, 20.0, 50.0, **o),
+    "elastic": lambda **o: ElasticJointController.with_frequency(
+        MODEL, 20.0, 1e4, 10.0, measured="motor", **o
+    ),
     "task": lambda **o: TaskSpaceController(MODEL, LINK, 100.0, 20.0, **o),
     "task_pid": lambda **o: TaskSpacePid(MODEL, LINK, 100.0, 20.0, 50.0, gravity=True, **o),
 }

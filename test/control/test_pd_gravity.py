@@ -72,6 +72,41 @@ def test_9_14_to_9_16_v_falls_by_the_power_of_the_dampers(seed):
     assert (V[1] - V[0]) / (2.0 * h) == pytest.approx(-state.qd @ (kd * state.qd), rel=1e-3)
 
 
+def of_9_11(model, state, wanted, kp):
+    e = wanted.q - state.q
+    return rd.kinetic_energy(model, state.q, state.qd) + 0.5 * e @ (kp * e)
+
+
+@pytest.mark.parametrize("kp", [20.0, 200.0])
+def test_with_gravity_at_the_desired_posture_9_11_can_rise_but_v_does_not(kp):
+    """Whatever the gain, by a closed loop with short steps."""
+    model, state, wanted, _, _ = case(4)
+    controller = PdGravityController(model, kp, 15.0, gravity_at="desired", limits=FREE)
+    plant = exact_plant(model, state.q)
+    V, old = [], []
+    for _ in range(2000):
+        V.append(controller.lyapunov(plant.state, wanted))
+        old.append(of_9_11(model, plant.state, wanted, kp))
+        plant.step(controller.torque(plant.state, wanted), 5e-4)
+    assert np.diff(V).max() < 1e-6 * V[0]
+    assert V[-1] < 0.2 * V[0]
+    rises = np.diff(old).max() > 1e-4 * old[0]
+    assert rises == (kp == 20.0)  # the soft springs give way to gravity first
+
+
+def test_v_is_positive_above_the_bound_and_not_always_below_it():
+    model = rd.robots.planar_2r()
+    wanted = Motion.at_rest(np.full(2, np.pi / 2.0))  # where a fall is far
+    random = np.random.default_rng(0)
+    states = [JointState(q, np.zeros(2)) for q in random.uniform(-7.0, 7.0, (500, 2))]
+    least = PdGravityController(model, 1.0, 1.0, gravity_at="desired").min_kp
+    for factor, positive in ((1.001, True), (0.05, False)):
+        controller = PdGravityController(model, factor * least, 1.0, gravity_at="desired")
+        V = [controller.lyapunov(state, wanted) for state in states]
+        assert (min(V) > 0.0) is positive
+    assert not PdGravityController(model, 1.0, 1.0).min_kp.any()
+
+
 @pytest.mark.parametrize("gravity_at", ["measured", "desired"])
 def test_the_arm_comes_to_rest_at_the_reference(gravity_at):
     """With g(q_d) too, as the gains are above the norm of dg/dq."""

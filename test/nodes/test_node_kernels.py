@@ -31,8 +31,8 @@ def loaded():
 
 compile_kernels(ALL)
 makers = nodes.SimulatorNode, nodes.DynamicsNode, nodes.ControllerNode, nodes.DemoNode
-laws = ["passivity", "computed_torque", "pd_gravity", "pid"]
-reactions = ["reflex", "admittance", "float", "stop"]
+laws = ["passivity", "computed_torque", "pd_gravity", "pid", "elastic"]
+reactions = ["reflex", "admittance", "float", "stop", "stop"]
 with bench(*makers, args=["--params-file", sys.argv[1]]) as there:
     controller = there.nodes[2]
     connect_demo(there.nodes)

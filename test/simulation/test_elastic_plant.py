@@ -206,6 +206,56 @@ def test_measurements_are_the_links():
     assert not np.array_equal(plant.measurement.q, plant.motor_q)
 
 
+def test_effort_is_that_of_the_motor_or_of_the_joint():
+    motor, joint = (
+        ElasticJointPlant(KUKA, BENT, damping=5.0, effort=e) for e in ("motor", "joint")
+    )
+    assert np.array_equal(joint.measurement.tau, joint.joint_torque)  # already before a step
+    for i in range(50):
+        motor.step(wave(i * DT), DT)
+        joint.step(wave(i * DT), DT)
+    assert np.array_equal(motor.measurement.tau, wave(49 * DT))
+    assert np.array_equal(joint.measurement.tau, joint.joint_torque)
+    assert np.abs(joint.measurement.tau - motor.measurement.tau).max() > 1.0
+    noisy = ElasticJointPlant(KUKA, BENT, effort="joint", sensor=rd.LWR_SENSORS)
+    noisy.step(wave(0.0), DT)
+    noise = noisy.measurement.tau - noisy.joint_torque
+    assert 0.0 < np.abs(noise).max() < 5.0 * 3e-4 * KUKA.tau_max.max()
+
+
+def test_friction_of_the_links():
+    """(7.35a): it acts behind the springs, where a torque sensor sees it."""
+    options = {"link_viscous": 2.0, "link_coulomb": np.linspace(0.5, 1.0, 7)}
+    plant = ElasticJointPlant(KUKA, BENT, 0.3 * BENT, friction=False, **options)
+    for i in range(100):
+        plant.step(wave(i * DT), DT)
+    before, torque = plant.state, plant.joint_torque
+    after = plant.step(wave(0.1), 1e-6)
+    qdd = (after.qd - before.qd) / 1e-6
+    loss = 2.0 * before.qd + options["link_coulomb"] * np.tanh(before.qd / plant.friction_width)
+    close(torque, rd.inverse_dynamics(LINKS, before.q, before.qd, qdd) + loss, 1e-3)
+    assert np.abs(loss).max() > 0.3
+
+
+def test_friction_of_the_links_stops_a_wheel():
+    """One link and its motor: viscous friction slows them down, dry friction ends the motion."""
+    plant = ElasticJointPlant(wheel(), qd=[2.0], stiffness=5e3, damping=5.0, link_viscous=1.4)
+    for _ in range(500):
+        state = plant.step([0.0], DT)
+    assert state.qd[0] == pytest.approx(2.0 * np.exp(-1.4 * 0.5 / 0.7), rel=0.01)
+    plant = ElasticJointPlant(wheel(), qd=[0.5], stiffness=5e3, damping=5.0, link_coulomb=1.0)
+    for _ in range(800):
+        state = plant.step([0.0], DT)
+    assert abs(state.qd[0]) < 1e-3
+
+
+def test_the_models_own_springs():
+    model = KUKA.replace(joint_stiffness=4e3, joint_damping=3.0)
+    plant = ElasticJointPlant(model, BENT)
+    assert plant.stiffness[0] == 4e3 and plant.damping[0] == 3.0
+    assert ElasticJointPlant(KUKA, BENT).stiffness[0] == 1e4
+
+
 @pytest.mark.parametrize(
     ("model", "arguments", "says"),
     [
@@ -214,6 +264,9 @@ def test_measurements_are_the_links():
         (KUKA, {"stiffness": np.nan}, "stiffness"),
         (KUKA, {"damping": -1.0}, "damping"),
         (KUKA, {"substeps": 0}, "substeps"),
+        (KUKA, {"effort": "current"}, "effort must be one of motor, joint"),
+        (KUKA, {"link_viscous": -1.0}, "link_viscous must not be negative"),
+        (KUKA, {"link_coulomb": [1.0] * 3}, "link_coulomb must be one number or 7"),
         (
             KUKA,
             {"obstacles": [Box((1, 0, 0), (1, 1, 1))]},

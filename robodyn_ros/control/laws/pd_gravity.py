@@ -3,8 +3,15 @@
     tau = Kp e + Kd (qd_d - qd) + g(q)      [Khalil2019] (9.12), where q_d is at rest
 
 For a reference at rest it is stable by  V = 1/2 qd^T M qd + 1/2 e^T Kp e  (9.11), as
-Vdot = -qd^T Kd qd  (9.16), and e = 0 is the only equilibrium. With g(q_d) instead of g(q) that
-holds if Kp exceeds the norm of dg/dq.
+Vdot = -qd^T Kd qd  (9.16), and e = 0 is the only equilibrium, for any positive gains.
+
+With g(q_d) instead of g(q) this V can rise: Vdot = -qd^T Kd qd + qd^T (g(q_d) - g(q)). What falls
+then is, with the potential energy U,
+
+    V = 1/2 qd^T M qd + 1/2 e^T Kp e + U(q) - U(q_d) + e^T g(q_d),     Vdot = -qd^T Kd qd
+
+Its second derivative by q is Kp + dg/dq. It is positive, and e = 0 the only equilibrium, if Kp
+exceeds the norm of dg/dq in all postures, for which `gravity_stiffness` gives a bound.
 """
 
 from typing import Any
@@ -13,12 +20,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ...dynamics.compile import kernel
-from ...dynamics.energy import kinetic_energy
-from ...dynamics.newton_euler import _gravity
+from ...dynamics.energy import kinetic_energy, potential_energy
+from ...dynamics.gravity_stiffness import gravity_stiffness
+from ...dynamics.newton_euler import _gravity, gravity_torque
 from ...errors import one_of
 from ...model.packed_model import U
 from ...model.robot import RobotModel
-from ..controller import Controller, gains_of
+from ..controller import Array, Controller, gains_of
 
 POSTURES = ("measured", "desired")
 
@@ -62,11 +70,26 @@ class PdGravityController(Controller):
         self._own = np.array([self.kp, self.kd])
         self._at_desired = gravity_at == "desired"
 
+    @property
+    def min_kp(self) -> Array:
+        """Gains kp (n,) above which the arm comes to rest at the reference, if kd > 0."""
+        return gravity_stiffness(self.model) if self._at_desired else np.zeros(self.model.n)
+
     def lyapunov(self, state: Any, reference: Any) -> float:
-        """Return V [J] of (9.11), which never rises while the reference rests."""
+        """Return V [J], which never rises while the reference rests, whatever the gains.
+
+        It is positive but for e = qd = 0 if kp exceeds `min_kp`: any kp > 0 with gravity at the
+        measured posture, where V is that of (9.11); with gravity at the desired one kp above the
+        norm of dg/dq, else V may fall below 0, towards another equilibrium.
+        """
         state, reference = self._checked(state, reference)
         e = reference.q - state.q
-        return float(kinetic_energy(self.model, state.q, state.qd) + 0.5 * e @ (self.kp * e))
+        V = kinetic_energy(self.model, state.q, state.qd) + 0.5 * e @ (self.kp * e)
+        if self._at_desired:
+            lifted = potential_energy(self.model, state.q)
+            lifted -= potential_energy(self.model, reference.q)
+            V += lifted + e @ gravity_torque(self.model, reference.q)
+        return float(V)
 
     def _law(self, state: Any, reference: Any, dt: float) -> int:
         x, r, own = state, reference, self._own
