@@ -37,12 +37,18 @@ NODE_SPACING = 4e-3  # [s] of the path; larger where a path would have more than
 MIN_NODES, MAX_NODES = 100, 4000
 NODES_AHEAD = 150  # in which the clock must be able to stop
 DONE = 1000  # more than these
-WAYS = 4  # to come to rest: from running on to the end of the path, to braking hard
 STEP_SHARE = 0.98  # of the limits, used by the reference; the rest is for feedback
+SPEED_SHARE = 0.97  # of velocity limits, where they slow the clock down
 PLAN_SHARE = 0.85  # of the limits, used by the way to rest that is tried ahead
 MAX_STEP = 5e-3  # [s]; a longer one is divided
+MAX_RATE = 4.0  # of the clock
 MAX_ACCELERATION, MAX_JERK = 50.0, 3e3  # of the clock [1/s, 1/s^2], where nothing else limits it
-FREE_JERK = 300.0  # [1/s^2]: where more is allowed, the clock hardly moves the arm
+# Ends of a path at which M q' is smaller than the largest by these factors: there the clock hardly
+# moves the arm; and there it has slowed down for the end
+FREE_INERTIA, EARLY_INERTIA = 20.0, 3.0
+FREE_RATE = 0.85  # of the rate at which c v^2 + g changes as fast as the torque may
+FREE_SHARE = 0.15  # of the torque rate, for changes of the clock's rate there
+MIN_LEFT = 0.1  # of a torque rate, always counted on
 JERK_SHARE = 0.6  # of what the torque rate allows, when the end of braking is foreseen
 APPROACH = 40.0  # [1/s], at which the clock takes on the wanted rate
 CATCH_UP = 4.0  # [1/s], at which a delay is made up for
@@ -58,8 +64,10 @@ Q, Q1, Q2, M, C, G = (U(k) for k in range(6))
 TAU, RATE, QD, QDD = (U(k) for k in range(4))
 # Rows of the state of the joints, n numbers each; TRIED: torque along the way to rest
 TORQUE, TRIED, TAU_0, TAU_1, QD_X, QDD_X = (U(k) for k in range(6))
+# Rows of the clock's limits at the nodes, see `PathTable.bounds`
+Y_MAX, JERK, FREE, EASY, USED = (U(k) for k in range(5))
 # State of the clock
-S, V, A, B, WANTED, BRAKING = (U(k) for k in range(6))
+S, V, A, B, WANTED, WAY = (U(k) for k in range(6))
 
 
 class Path(Protocol):
@@ -108,9 +116,11 @@ def _on_path(table, spacing, s, q, q1, q2, q3):
 
 
 @inline
-def _braking(jerk, v):
-    """Return the acceleration from which the clock can still come to rest without a jump."""
-    return max(-math.sqrt(2.0 * jerk * v), -MAX_ACCELERATION)
+def _braking(bounds, node, v, floor):
+    """Return the acceleration that can still end when the clock has slowed down to `floor`."""
+    left = max(1.0 - bounds[USED, node] * v**3, MIN_LEFT)  # of the torque rates
+    change = 2.0 * left * bounds[JERK, node] * max(v - floor, 0.0)
+    return max(-math.sqrt(change), -MAX_ACCELERATION)
 
 
 @inline
@@ -124,10 +134,10 @@ def _can_rest(table, limits, own, node, v, a):
 
 
 @inline
-def _survives(table, bounds, limits, own, spacing, s, v, a, braking):
+def _survives(table, bounds, limits, own, spacing, s, v, a, floor):
     """Return after how many nodes no rate keeps the limits, or DONE; TRIED: the torque here.
 
-    braking: how hard, from 0, running on to the end of the path, to 1.
+    floor: rate of the clock down to which it brakes.
     """
     tau, n = own[TRIED], U(table.shape[2])
     nodes = table.shape[0]
@@ -140,11 +150,14 @@ def _survives(table, bounds, limits, own, spacing, s, v, a, braking):
         if k >= nodes or v <= 0.0:
             return DONE
         node = U(k)
-        jerk = bounds[1, node]
+        jerk = bounds[JERK, node]
+        free = bounds[FREE, node]
+        if free < np.inf and 2 * k > nodes:  # the end of the path
+            return DONE if y <= 1.03 * bounds[Y_MAX, node] and abs(a) <= free else passed
         after = math.sqrt(max(y + 2.0 * a * ds, 0.01 * y))
         dt = 2.0 * ds / (v + after)
         lo, hi = max(a - MAX_JERK * dt, -MAX_ACCELERATION), a + MAX_JERK * dt
-        hi = min(hi, (bounds[0, node] - y) / ds - a)
+        hi = min(hi, (bounds[Y_MAX, node] - y) / ds - a)
         for j in range(n):
             slope = table[node, M, j] + table[node, C, j] * ds
             base = table[node, C, j] * (y + a * ds) + table[node, G, j]
@@ -152,6 +165,8 @@ def _survives(table, bounds, limits, own, spacing, s, v, a, braking):
                 PLAN_SHARE * limits[TAU, j], min(limits[TAU, j], 1.02 * abs(table[node, G, j]))
             )
             step = PLAN_SHARE * limits[RATE, j] * dt
+            if free < np.inf:
+                break
             low, high = max(-most, tau[j] - step) - base, min(most, tau[j] + step) - base
             if slope < 0.0:
                 slope, low, high = -slope, -high, -low
@@ -171,7 +186,7 @@ def _survives(table, bounds, limits, own, spacing, s, v, a, braking):
                     return passed
         if lo > hi:
             return passed
-        following = min(max(braking * _braking(jerk, after), lo), hi)
+        following = min(max(_braking(bounds, node, after, floor), lo), hi)
         y += (a + following) * ds
         if y <= 0.0:
             return DONE if _can_rest(table, limits, own, node, v, a) else passed
@@ -182,7 +197,7 @@ def _survives(table, bounds, limits, own, spacing, s, v, a, braking):
         if (
             a <= 0.0
             and y * v < 4.5 * jerk * ds * ds
-            and jerk < JERK_SHARE * FREE_JERK
+            and free == np.inf
             and _can_rest(table, limits, own, node, v, a)
         ):
             return DONE
@@ -190,43 +205,53 @@ def _survives(table, bounds, limits, own, spacing, s, v, a, braking):
 
 
 @inline
-def _try(table, bounds, limits, own, spacing, clock, a, braking, dt):
+def _try(table, bounds, limits, own, spacing, clock, a, floor, dt):
     """Return what `_survives` says after dt [s] to the acceleration a."""
     s = clock[S] + dt * (clock[V] + dt * (2.0 * clock[A] + a) / 6.0)
     v = max(clock[V] + 0.5 * dt * (clock[A] + a), 0.0)
     for j in range(U(table.shape[2])):
         own[TRIED, j] = own[TAU_0, j] + own[TAU_1, j] * a
-    return _survives(table, bounds, limits, own, spacing, s, v, a, braking)
+    return _survives(table, bounds, limits, own, spacing, s, v, a, floor)
+
+
+@inline
+def _floor(bounds, way):
+    """Return the rate to brake to: 0, or that at which the path can end."""
+    return 0.0 if way == 0 else math.sqrt(bounds[Y_MAX, bounds.shape[1] - 1])
 
 
 @inline
 def _is_safe(table, bounds, limits, own, spacing, clock, a, dt):
     """Return whether the clock can come to rest after dt [s] to the acceleration a."""
-    last = clock[BRAKING]
-    if _try(table, bounds, limits, own, spacing, clock, a, last, dt) == DONE:
-        return True
-    for k in range(WAYS):
-        braking = (k / (WAYS - 1.0)) ** 2
-        if braking == last:
-            continue
-        if _try(table, bounds, limits, own, spacing, clock, a, braking, dt) == DONE:
-            clock[BRAKING] = braking
+    for attempt in range(2):
+        way = clock[WAY] if attempt == 0 else 1.0 - clock[WAY]
+        floor = _floor(bounds, way)
+        if _try(table, bounds, limits, own, spacing, clock, a, floor, dt) == DONE:
+            clock[WAY] = way
             return True
     return False
 
 
 @inline
-def _longest(table, bounds, limits, own, spacing, clock, jerk, lo, hi, dt):
+def _longest(table, bounds, limits, own, spacing, clock, node, lo, hi, dt):
     """Return the acceleration of the way that keeps the limits longest."""
     best, most = 0.0, -1
-    for k in range(WAYS):
-        braking = (k / (WAYS - 1.0)) ** 2
-        a = min(max(braking * _braking(jerk, clock[V]), lo), hi)
-        passed = _try(table, bounds, limits, own, spacing, clock, a, braking, dt)
-        if passed >= most:
+    for way in range(2):
+        floor = _floor(bounds, way)
+        a = min(max(_braking(bounds, node, clock[V], floor), lo), hi)
+        passed = _try(table, bounds, limits, own, spacing, clock, a, floor, dt)
+        if passed > most:
             best, most = a, passed
-            clock[BRAKING] = braking
+            clock[WAY] = way
     return best
+
+
+@inline
+def _fastest(bounds, spacing, s):
+    """Return the largest rate of the clock at s by velocities, between the nodes."""
+    k = U(min(max(int(s / spacing), 0), bounds.shape[1] - 2))
+    x = min(max(s / spacing - k, 0.0), 1.0)
+    return (1.0 - x) * math.sqrt(bounds[Y_MAX, k]) + x * math.sqrt(bounds[Y_MAX, k + U(1)])
 
 
 @inline
@@ -256,8 +281,16 @@ def _substep(block, table, bounds, limits, own, motion, spacing, clock, ceiling,
     if _gravity(block, q, own[QD_X]) != 0:
         return 1
     node = U(min(max(int(s_next / spacing + 0.5), 0), table.shape[0] - 1))
-    lo, hi = max(a - MAX_JERK * dt, -MAX_ACCELERATION), min(a + MAX_JERK * dt, MAX_ACCELERATION)
-    hi = min(hi, (math.sqrt(bounds[0, node]) - v) * 2.0 / dt - a)
+    free, jerk = bounds[FREE, node], bounds[JERK, node] / JERK_SHARE
+    if free < np.inf:
+        jerk *= FREE_SHARE
+    lo = max(a - jerk * dt if free < np.inf else a - MAX_JERK * dt, -MAX_ACCELERATION)
+    hi = min(a + jerk * dt if free < np.inf else a + MAX_JERK * dt, MAX_ACCELERATION, free)
+    fastest = _fastest(bounds, spacing, s_next)
+    if free < np.inf:
+        rate = min(rate, fastest)
+    else:
+        hi = min(hi, (fastest - v) * 2.0 / dt - a)
     lo_t, hi_t = -np.inf, np.inf  # by torque and its rate
     for j in range(n):
         own[TAU_1, j] -= own[TAU_0, j]
@@ -265,6 +298,8 @@ def _substep(block, table, bounds, limits, own, motion, spacing, clock, ceiling,
             change = (own[TAU_0, j] - own[QD_X, j]) / v_next * dt
             own[TAU_1, j] += change
             own[TAU_0, j] -= change * a
+        if free < np.inf:
+            continue
         slope, base = own[TAU_1, j], own[TAU_0, j]
         most, step = STEP_SHARE * limits[TAU, j], STEP_SHARE * limits[RATE, j] * dt
         low = max(-most, own[TORQUE, j] - step) - base
@@ -283,18 +318,18 @@ def _substep(block, table, bounds, limits, own, motion, spacing, clock, ceiling,
         lo_t = hi_t = 0.5 * (lo_t + hi_t)
     lo, hi = max(lo, lo_t), min(hi, hi_t)
     if lo > hi:
-        lo = hi = min(max(0.5 * (lo + hi), lo_t), hi_t)
-    # Towards the wanted rate; braking in time, where it is above
-    jerk, away = bounds[1, node] / JERK_SHARE * 0.9, rate - v
-    most = math.sqrt(2.0 * jerk * abs(away))
+        lo = hi = min(max(hi, lo_t, -MAX_ACCELERATION), hi_t)
+    # Towards the wanted rate
+    away = rate - v
+    most = math.sqrt(2.0 * 0.9 * jerk * abs(away))
     wanted = min(max(APPROACH * away, -most), most)
     wanted = min(max(wanted, lo), hi)
-    if abs(away) < ON_RATE and abs(a) < APPROACH * ON_RATE and lo <= 0.0 <= hi:
+    on_rate = abs(away) < ON_RATE and abs(a) < APPROACH * ON_RATE and lo <= 0.0 <= hi
+    if on_rate:
         wanted = 0.0
-    if not _is_safe(table, bounds, limits, own, spacing, clock, wanted, dt):
-        best = _longest(
-            table, bounds, limits, own, spacing, clock, bounds[1, node], lo, hi, dt
-        )
+    easy = on_rate and rate <= 1.0 and bounds[EASY, node] == 1.0
+    if not easy and not _is_safe(table, bounds, limits, own, spacing, clock, wanted, dt):
+        best = _longest(table, bounds, limits, own, spacing, clock, node, lo, hi, dt)
         step = wanted - best
         for _ in range(BISECTIONS):
             step *= 0.5
@@ -358,7 +393,7 @@ def _motion(table, spacing, clock, motion):
 def _can_start(table, bounds, limits, own, spacing, v):
     """Return whether the clock can start from rest at the rate v without a step of the torque."""
     y = v * v
-    if y > bounds[0, 0]:
+    if y > bounds[Y_MAX, 0]:
         return False
     for j in range(U(table.shape[2])):
         if abs(table[0, Q1, j]) * v > 1e-6:
@@ -366,7 +401,7 @@ def _can_start(table, bounds, limits, own, spacing, v):
         own[TRIED, j] = table[0, C, j] * y + table[0, G, j]
         if abs(table[0, C, j]) * y > 1e-3 * limits[RATE, j] * PLAN_SHARE:
             return False
-    return _survives(table, bounds, limits, own, spacing, 0.0, v, 0.0, 1.0) == DONE
+    return _survives(table, bounds, limits, own, spacing, 0.0, v, 0.0, 0.0) == DONE
 
 
 class PathTable:
@@ -407,21 +442,60 @@ class PathTable:
         self.nodes = np.ascontiguousarray(np.stack([q, q1, q2, m, self.tau - g, g], axis=1))
 
     def bounds(self, limits: ScalingLimits) -> Array:
-        """Return y_max, by velocities, and the jerk that the torque rates allow (2, N)."""
+        """Return limits of the clock at the nodes (5, N), by the limits of the joints.
+
+        Y_MAX: of its squared rate. JERK: by the torque rates. FREE: of its acceleration at the
+        ends, where q' is so small that the torque hardly depends on it; there, the rate stays
+        below the one at which c v^2 + g changes too fast. Inf elsewhere. EASY: 1 from where on
+        the path keeps all limits at the rate 1. USED: share of the torque rates that c v^2 + g
+        uses at the rate 1.
+        """
+        found = np.empty((5, self.s.size))
+        q1, m = self.nodes[:, int(Q1)], self.nodes[:, int(M)]
         with np.errstate(divide="ignore"):
-            speed = (limits.qd_max / np.abs(self.nodes[:, int(Q1)])).min(axis=1)
-            jerk = (limits.tau_rate_max / np.abs(self.nodes[:, int(M)])).min(axis=1)
-        speed = np.where(jerk > FREE_JERK, np.minimum(speed, self._steady_rate(limits)), speed)
-        return np.array([speed**2, JERK_SHARE * np.minimum(jerk, MAX_JERK)])
+            speed = (limits.qd_max / np.abs(q1)).min(axis=1)
+            speed = np.maximum(SPEED_SHARE * speed, np.minimum(speed, 1.0))
+            jerk = (limits.tau_rate_max / np.abs(m)).min(axis=1)
+        steady, keeps = self._steady_rate(limits), self._keeps(limits)
+        found[int(FREE)], found[int(USED)] = np.inf, steady**-3
+        regular = np.flatnonzero(jerk <= FREE_INERTIA * jerk.min())
+        first, last = regular[0], regular[-1] + 1
+        for end, beside in ((slice(None, first), first - 1), (slice(last, None), last)):
+            if jerk[end].size:
+                rate = FREE_RATE * steady[end].min()
+                rate = max(rate, 1.0) if keeps[end].all() else rate
+                speed[end] = np.minimum(speed[end], rate)
+                cell = min(max(int(beside), 1), self.s.size - 2)
+                slope = np.abs(m[cell + 1] - m[cell - 1]).max() / (2.0 * self.spacing)
+                most = FREE_SHARE * limits.tau_rate_max.min()
+                found[int(FREE), end] = most / (slope * min(rate, 2.0) + 1e-9)
+        # Slow down in time: braking takes its torque, and that back, before the end
+        early = slice(np.flatnonzero(jerk <= EARLY_INERTIA * jerk.min())[-1] + 1, None)
+        speed[early] = np.minimum(speed[early], speed[-1])
+        found[int(Y_MAX)] = np.minimum(speed, MAX_RATE) ** 2
+        found[int(JERK)] = JERK_SHARE * np.minimum(jerk, MAX_JERK)
+        found[int(EASY)] = np.cumprod(keeps[::-1])[::-1]
+        return found
 
     def _steady_rate(self, limits: ScalingLimits) -> Array:
         """Return the largest constant rate (N,) of the clock by the torque rates there."""
         slopes = np.abs(np.diff(self.nodes[:, int(C) :], axis=0)) / self.spacing
         c1, g1 = np.moveaxis(np.maximum(slopes[1:], slopes[:-1]), 1, 0)
-        c1, g1 = (np.pad(x, ((1, 1), (0, 0)), mode="edge") for x in (c1, g1))
-        most = PLAN_SHARE * limits.tau_rate_max
-        with np.errstate(divide="ignore", over="ignore"):
-            return np.minimum(np.cbrt(0.9 * most / c1), 0.1 * most / g1).min(axis=1)
+        low, high = np.zeros(c1.shape), np.full(c1.shape, MAX_RATE)
+        for _ in range(30):
+            middle = 0.5 * (low + high)
+            fits = c1 * middle**3 + g1 * middle <= STEP_SHARE * limits.tau_rate_max
+            low, high = np.where(fits, middle, low), np.where(fits, high, middle)
+        return np.pad(low.min(axis=1), 1, mode="edge")
+
+    def _keeps(self, limits: ScalingLimits) -> Array:
+        """Return at which nodes (N,) the trajectory keeps all limits at its own speed."""
+        _, q1, q2, _, _, _ = np.moveaxis(self.nodes, 1, 0)
+        shares = [np.abs(self.tau) / limits.tau_max, np.abs(q2) / limits.qdd_max]
+        steps = np.abs(np.diff(self.tau, axis=0, prepend=self.tau[:1])) / self.spacing
+        shares += [np.maximum(np.abs(self.tau_dot), steps) / limits.tau_rate_max]
+        usual = np.max(shares, axis=(0, 2)) <= STEP_SHARE
+        return usual & (np.abs(q1) / limits.qd_max <= 1.0 + 1e-9).all(axis=1)
 
     def exceeded(self, limits: ScalingLimits) -> tuple[Binding, ...]:
         """Return which limits the trajectory breaks at its own speed, the worst first."""
@@ -486,7 +560,6 @@ class LiveScaling:
     def begin(self, table: PathTable, motion: Motion, rate: float = 1.0) -> None:
         """Start on a path at this motion; from rest at the largest rate that is possible."""
         self._table, self._clock[:] = table, 0.0
-        self._clock[int(BRAKING)] = 1.0
         self._bounds = table.bounds(self.limits)
         own = self._own[int(TORQUE)]
         _newton_euler(self._packed, *(np.ascontiguousarray(x) for x in motion[:3]), own)
