@@ -314,8 +314,8 @@ def _substep(block, table, bounds, limits, own, motion, spacing, clock, ceiling,
             if slope < 0.0:
                 slope, low, high = -slope, -high, -low
             lo, hi = max(lo, low / slope), min(hi, high / slope)
-    if lo_t > hi_t:  # no acceleration keeps every limit: the least excess
-        lo_t = hi_t = 0.5 * (lo_t + hi_t)
+    if lo_t > hi_t:  # no acceleration keeps every limit: the least excess, but no faster
+        lo_t = hi_t = min(0.5 * (lo_t + hi_t), 0.0)
     lo, hi = max(lo, lo_t), min(hi, hi_t)
     if lo > hi:
         lo = hi = min(max(hi, lo_t, -MAX_ACCELERATION), hi_t)
@@ -433,7 +433,8 @@ class PathTable:
         motion = at(self.s)
         q, q1, q2, q3 = motion
         corners = _corners(q1, q2, self.spacing)
-        self.end = length + (self.spacing if corners.size and corners[-1] > cells else 0.0)
+        at_rest = np.abs(q2[-2]).max() < 1e-6 * np.abs(q2).max() and not (corners > cells).any()
+        self.end = length + (0.0 if at_rest else self.spacing)
         for k in corners[corners > 0]:
             q[k], q1[k], q2[k] = _averaged(at, self.s[k], self.spacing)
         self.tau, self.tau_dot = force_rate(model, q, q1, q2, q3)
@@ -469,6 +470,8 @@ class PathTable:
                 slope = np.abs(m[cell + 1] - m[cell - 1]).max() / (2.0 * self.spacing)
                 most = FREE_SHARE * limits.tau_rate_max.min()
                 found[int(FREE), end] = most / (slope * min(rate, 2.0) + 1e-9)
+        jumps = self._torque_jumps(limits)
+        speed[jumps] = np.minimum(speed[jumps], np.maximum(FREE_RATE * steady, keeps)[jumps])
         # Slow down in time: braking takes its torque, and that back, before the end
         early = slice(np.flatnonzero(jerk <= EARLY_INERTIA * jerk.min())[-1] + 1, None)
         speed[early] = np.minimum(speed[early], speed[-1])
@@ -487,6 +490,14 @@ class PathTable:
             fits = c1 * middle**3 + g1 * middle <= STEP_SHARE * limits.tau_rate_max
             low, high = np.where(fits, middle, low), np.where(fits, high, middle)
         return np.pad(low.min(axis=1), 1, mode="edge")
+
+    def _torque_jumps(self, limits: ScalingLimits) -> Array:
+        """Return the nodes beside a step of the torque that its rate does not explain."""
+        steps = np.diff(self.tau, axis=0) / self.spacing
+        smooth = 0.5 * (self.tau_dot[1:] + self.tau_dot[:-1])
+        rest = np.abs(steps - smooth) - 0.2 * np.abs(smooth)
+        cells = np.flatnonzero((rest > 0.2 * limits.tau_rate_max).any(axis=1))
+        return np.unique(np.append(cells, cells + 1))
 
     def _keeps(self, limits: ScalingLimits) -> Array:
         """Return at which nodes (N,) the trajectory keeps all limits at its own speed."""
