@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..dynamics.dispatch import per_joint
+from ..dynamics.friction import friction_torque
 from ..dynamics.mass_matrix import mass_matrix
 from ..dynamics.newton_euler import gravity_torque
 from ..model.robot import RobotModel
@@ -21,6 +22,7 @@ from .laws.passivity import PassivityController
 from .laws.pd_gravity import PdGravityController
 from .laws.pid import PidController
 from .limits import Limiter, TorqueLimits
+from .live_scaling import LiveScaling, PathTable, ScalingLimits
 from .reactions import Admittance, Float, Reaction, Reflex, Stop
 from .reference import Path, Reference, blend_time
 from .sample_timeline import SampleTimeline
@@ -36,6 +38,7 @@ class ArmParts(NamedTuple):
     stop: Stop
     idle: MomentumDampingController
     rate_limiter: Limiter  # without torque limits: lowered ones are approached at the rate limit
+    scaling: ScalingLimits  # of the reference
 
     @classmethod
     def of(cls, model: RobotModel, settings: ArmSettings) -> "ArmParts":
@@ -48,6 +51,7 @@ class ArmParts(NamedTuple):
             Stop(law, settings.braking),
             MomentumDampingController.sharing_limits(law, damping=settings.damping),
             Limiter(model, TorqueLimits(np.inf, law.limits.tau_rate_max)),
+            _scaling_limits(model, law, settings),
         )
 
 
@@ -66,6 +70,16 @@ def _tracking_law(model: RobotModel, settings: ArmSettings) -> Controller:
     if settings.controller == "pd_gravity":
         return PdGravityController(model, w**2 * inertia, 2.0 * w * inertia, **options)
     return PidController.with_triple_pole(model, w, **options)
+
+
+def _scaling_limits(model: RobotModel, law: Controller, settings: ArmSettings) -> ScalingLimits:
+    tau_max = np.broadcast_to(law.limits.tau_max, (model.n,)).copy()
+    if settings.friction != "none":  # its compensation takes a part
+        fastest = np.where(np.isfinite(model.qd_max), model.qd_max, 1.0)
+        tau_max -= np.minimum(np.abs(friction_torque(model, fastest)), 0.5 * tau_max)
+    rate = np.broadcast_to(law.limits.tau_rate_max, (model.n,)).copy()
+    qdd_max = per_joint(model, "qdd_max", settings.qdd_max) if settings.qdd_max else np.inf
+    return ScalingLimits(tau_max, rate, model.qd_max.copy(), np.full(model.n, qdd_max))
 
 
 def _reaction(law: Controller, settings: ArmSettings) -> Reaction | None:
@@ -96,7 +110,8 @@ class ArmTorque:
         self.started = self.released = False
         self.state = JointState(self._zeros, self._zeros)
         self.target = self._zeros
-        self.reference = Reference(self._zeros)
+        scaling = LiveScaling(model, parts.scaling, parts.settings.catch_up)
+        self.reference = Reference(self._zeros, scaling)
         self.reaction: Reaction = parts.stop
         self.timeline = SampleTimeline(sensing)
         self.guard = TrackingGuard(model, sensing)
@@ -109,6 +124,7 @@ class ArmTorque:
     def apply(self, parts: ArmParts, yielding: bool) -> None:
         """Take over new settings at the last torque; a reaction at work goes on."""
         old, self.parts, before = self.parts, parts, self.reaction
+        self.reference.scaling.configure(parts.scaling, parts.settings.catch_up)
         self.reaction = (parts.reaction if before is old.reaction else None) or parts.stop
         if self.started:
             parts.rate_limiter.reset(old.rate_limiter.tau)
@@ -135,9 +151,9 @@ class ArmTorque:
         """Hold the posture in which the arm came to rest."""
         self._hold_at(self.reaction.reference.q)
 
-    def follow_path(self, trajectory: Path, s: float, away: Array) -> None:
+    def follow_path(self, trajectory: Path, s: float, away: Array, table: PathTable) -> None:
         """Blend into the trajectory."""
-        self.reference.follow(trajectory, s, self._blend_time(away))
+        self.reference.follow(trajectory, s, self._blend_time(away), table)
 
     def stop_reference(self) -> None:
         """Bring the reference to rest within `ramp`."""

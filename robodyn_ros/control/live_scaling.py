@@ -578,7 +578,7 @@ class LiveScaling:
             self._clock[int(V)] = rate
             return
         low, high = 0.0, 2.0 * rate
-        for _ in range(8):  # rate, and half of the rest in each step
+        for _ in range(8 if rate else 0):  # rate, and half of the rest in each step
             middle = 0.5 * (low + high)
             low, high = (middle, high) if self._can_start(middle) else (low, middle)
             if low == rate:
