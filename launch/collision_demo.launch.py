@@ -137,11 +137,15 @@ def overrides(given, namespace):
         robot = {"robot.name": given["robot"]}
     if given["plant"]:
         plant = {"plant.kind": given["plant"]}
+    if given["plant"] == "elastic":  # torque sensors behind the drives, a law for elastic joints
+        plant["plant.effort"] = "joint"
+        known |= {"controller_node": {"arm.controller": "elastic"}}
+        known |= {"dynamics_node": {"effort.side": "link", "effort.friction": "none"}}
     if given["ideal"] == "true":
         plant |= {f"plant.model_error.{name}": 0.0 for name in ("mass", "com", "friction")}
         plant |= {"plant.friction": False, "plant.noise": False}
-        known |= {"controller_node": {"arm.friction": False}}
-        known |= {"dynamics_node": {"effort.friction": "none"}}
+        known.setdefault("controller_node", {})["arm.friction"] = False
+        known.setdefault("dynamics_node", {})["effort.friction"] = "none"
     if given["seed"]:
         plant["plant.seed"] = int(given["seed"])
     known["simulator_node"] = plant

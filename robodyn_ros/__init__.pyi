@@ -9,6 +9,7 @@ from .control.controller import Controller as Controller, JointState as JointSta
 from .control.laws.adaptive import AdaptiveController as AdaptiveController
 from .control.laws.adaptive_parameters import Load as Load
 from .control.laws.computed_torque import ComputedTorqueController as ComputedTorqueController
+from .control.laws.elastic import ElasticJointController as ElasticJointController
 from .control.laws.friction_compensation import (
     FrictionFeedForward as FrictionFeedForward,
     FrictionObserver as FrictionObserver,
@@ -71,7 +72,12 @@ from .dynamics.coriolis import (
     coriolis_matrix as coriolis_matrix,
     equations_of_motion as equations_of_motion,
 )
+from .dynamics.elastic import (
+    MotorMotion as MotorMotion,
+    elastic_inverse_dynamics as elastic_inverse_dynamics,
+)
 from .dynamics.energy import kinetic_energy as kinetic_energy, potential_energy as potential_energy
+from .dynamics.force_jerk import force_jerk as force_jerk, ne_star_jerk as ne_star_jerk
 from .dynamics.force_rate import force_rate as force_rate
 from .dynamics.forward_dynamics import forward_dynamics as forward_dynamics
 from .dynamics.friction import friction_rate as friction_rate, friction_torque as friction_torque
@@ -87,6 +93,11 @@ from .dynamics.kinematics import (
     forward_kinematics as forward_kinematics,
     jacobian as jacobian,
     jacobian_rate_product as jacobian_rate_product,
+)
+from .dynamics.link_motion import (
+    LinkMotion as LinkMotion,
+    joint_wrenches as joint_wrenches,
+    link_motion as link_motion,
 )
 from .dynamics.lu_meng import (
     link_regressor as link_regressor,

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from ..settings import check, setting
+from ..settings import check, group, setting
+from .elastic_settings import ElasticSettings
 
 
 @dataclass(frozen=True)
@@ -10,8 +11,11 @@ class ArmSettings:
     """Parameters of a controlled arm."""
 
     controller: str = setting(
-        "passivity", "tracking law", choices=("passivity", "computed_torque", "pd_gravity", "pid")
+        "passivity",
+        "tracking law",
+        choices=("passivity", "computed_torque", "pd_gravity", "pid", "elastic"),
     )
+    elastic: ElasticSettings = group(ElasticSettings)
     frequency: tuple[float, ...] = setting(
         (30.0,), "natural frequency of the law, critically damped at posture 0", "rad/s", 0.1, 1e3
     )

@@ -16,6 +16,7 @@ from ..sensing.settings import SensingSettings
 from .arm_settings import ArmSettings
 from .controller import Array, Controller, JointState
 from .laws.computed_torque import ComputedTorqueController
+from .laws.elastic import ElasticJointController
 from .laws.friction_compensation import FrictionFeedForward
 from .laws.momentum_damping import MomentumDampingController
 from .laws.passivity import PassivityController
@@ -66,6 +67,9 @@ def _tracking_law(model: RobotModel, settings: ArmSettings) -> Controller:
         return PassivityController.with_frequency(model, w, **options)
     if settings.controller == "computed_torque":
         return ComputedTorqueController.with_frequency(model, w, **options)
+    if settings.controller == "elastic":
+        elastic = settings.elastic.options()
+        return ElasticJointController.with_frequency(model, w, **elastic, **options)
     inertia = np.diag(mass_matrix(model, np.zeros(model.n)))
     if settings.controller == "pd_gravity":
         return PdGravityController(model, w**2 * inertia, 2.0 * w * inertia, **options)

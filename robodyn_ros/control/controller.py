@@ -26,6 +26,7 @@ class JointState(NamedTuple):
     qd: Array  # [rad/s or m/s]
     tau: Array | None = None  # [N m or N], measured behind the drives; for FrictionObserver
     motor_qd: Array | None = None  # [rad/s or m/s] of the motors, reflected to the joints
+    motor_q: Array | None = None  # [rad or m] of the motors, for ElasticJointController
 
 
 class Compensation(Protocol):
@@ -96,7 +97,8 @@ class Controller(ABC):
             if self._law(state, reference, step):
                 self._refuse()
         if self.compensation is not None:
-            self.compensation.add(state, reference, self._limiter.tau, self._wanted, step)
+            drives = self._drives(reference)
+            self.compensation.add(state, drives, self._limiter.tau, self._wanted, step)
         if self._taking_over:
             self._take_over()
         if not self._limiter.apply(self._wanted, step):
@@ -114,6 +116,10 @@ class Controller(ABC):
     @abstractmethod
     def _law(self, state: Any, reference: Any, dt: float) -> int:
         """Write `self._wanted`; return 0, or 1 and keep nothing if an input is bad."""
+
+    def _drives(self, reference: Any) -> Any:
+        """Return the reference of the drives, at which friction is compensated."""
+        return reference
 
     def _take_over(self) -> None:
         """Make the first torque equal to the last one, as far as the law's integral allows."""
@@ -133,7 +139,7 @@ class Controller(ABC):
 
     def _checked_state(self, state: Any) -> JointState:
         known = {name: part(state, "state", name) for name in ("q", "qd")}
-        for name in ("tau", "motor_qd"):
+        for name in JointState._fields[2:]:
             if getattr(state, name, None) is not None:
                 known[name] = getattr(state, name)
         return JointState(**{name: joint_array(self._robot, name, x) for name, x in known.items()})

@@ -151,7 +151,7 @@ class Supervisor:
         if not sample.status.valid:
             invalid = sample.status is Status.INVALID
             return self._continue_blindly(sample.dt, sample.cause, invalid)
-        state = JointState(sample.q, sample.qd)
+        state = JointState(sample.q, sample.qd, sample.tau)
         if sample.status is Status.RESTART or self._restart_pending:
             return self._start(sample.t, state)
         if self._arm.guard.stuck.still_stuck(state.q):

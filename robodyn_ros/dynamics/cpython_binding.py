@@ -29,10 +29,10 @@ from numba.extending import intrinsic
 from .compile import COMPILE, Kernel, inline
 
 # The context of a bound function, in words of 8 bytes. First the frame that its kernel reads:
-PACKED, N, IN, OUT, SIZE = 0, 1, 2, 6, 9
+PACKED, N, IN, OUT, SIZE = 0, 1, 2, 7, 10
 # then the function's own data: counts, addresses, and the outputs' shapes.
-INPUTS, OUTPUTS, KERNEL = 12, 13, 14
-ARRAY_TYPE, FLOAT64, NEW_ARRAY, NONE, SHAPES = 15, 16, 17, 18, 19
+INPUTS, OUTPUTS, KERNEL = 13, 14, 15
+ARRAY_TYPE, FLOAT64, NEW_ARRAY, NONE, SHAPES = 16, 17, 18, 19, 20
 CONTEXT_SIZE = SHAPES + 3 * 3
 
 # NumPy's documented array object, in words of 8 bytes behind the reference count
@@ -225,6 +225,12 @@ def _frame_4_2(frame):
     return kernel(_packed(f), _in(f, 0), _in(f, 1), _in(f, 2), _in(f, 3), _out(f, 0), _out(f, 1))
 
 
+def _frame_5_3(frame):
+    f = words_at(frame)
+    q, qd, qdd, qddd, qdddd = _in(f, 0), _in(f, 1), _in(f, 2), _in(f, 3), _in(f, 4)
+    return kernel(_packed(f), q, qd, qdd, qddd, qdddd, _out(f, 0), _out(f, 1), _out(f, 2))
+
+
 TEMPLATES = {
     (1, 1): _frame_1_1,
     (2, 1): _frame_2_1,
@@ -232,6 +238,7 @@ TEMPLATES = {
     (3, 1): _frame_3_1,
     (4, 1): _frame_4_1,
     (4, 2): _frame_4_2,
+    (5, 3): _frame_5_3,
 }
 
 

@@ -9,6 +9,9 @@ joint origins instead of the centres of mass, which makes (7), (9) needless:
     V = [wdd x] + 2 [wd x][w x] + [w x] U         its jerk is j + V r
 """
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from ..model import packed_model as at
@@ -16,8 +19,9 @@ from ..model.packed_model import U
 from ..model.robot import RobotModel
 from .compile import U1, index, inline, kernel
 from .dispatch import Array, ArrayLike, bind_to, evaluate, workspace
-from .friction import friction_rate, friction_torque, steady_sign
+from .friction import friction_rate, friction_torque, steady_sign_slopes
 from .joints import joint_frame, row_of, set_positions, sizes
+from .kinematics import external_torque_rate
 from .vector import *
 
 # Work space of a body's row
@@ -152,12 +156,15 @@ def force_rate(
     *,
     gravity: bool = True,
     friction: bool = False,
+    external: Mapping[str, Any] | None = None,
     threads: int = 1,
 ) -> tuple[Array, Array]:
     """Return tau [N m or N] and tau_dot [N m/s or N/s], (n,) or (T, n) each, rotors included.
 
     qddd [1/s^3] is the jerk. `friction` adds the friction torque and its rate; the step of Coulomb
-    friction at a reversal has no rate and is left out of tau_dot.
+    friction at a reversal has no rate and is left out of tau_dot. `external` maps links to pairs
+    of external wrench and its rate, at the link's origin and in the base's axes, as section III-B
+    of the paper has them for the tip.
     """
     name = "force_rate" if gravity else "force_rate without gravity"
     shapes = [(model.n,)] * 2
@@ -170,8 +177,13 @@ def force_rate(
         packed, states = workspace(model, gravity), {"q": q, "qd": qd, "qdd": qdd, "qddd": qddd}
         rates = evaluate(_force_rate, model, states, shapes, packed, threads=threads)
     tau, tau_dot = rates
+    if external:
+        torque, rate = external_torque_rate(model, q, qd, external)
+        tau -= torque
+        tau_dot -= rate
     if friction:
-        loaded = steady_sign(model, qd) * model.friction_load * np.sign(tau) * tau_dot
+        s, s1, _ = steady_sign_slopes(model, np.asarray(qd, dtype=np.float64))
+        loaded = np.sign(tau) * (s1 * np.asarray(qdd) * tau + s * tau_dot)
         tau += friction_torque(model, qd, load=tau)
-        tau_dot += friction_rate(model, qd, qdd) + loaded
+        tau_dot += friction_rate(model, qd, qdd) + model.friction_load * loaded
     return tau, tau_dot

@@ -160,14 +160,26 @@ def drive_friction(
 def friction_rate(model: RobotModel, qd: ArrayLike, qdd: ArrayLike) -> Array:
     """Return the rate of `friction_torque` (n,) or (T, n) [N m/s or N/s], without its steps."""
     qd, qdd = checked(model, qd=qd, qdd=qdd)
+    return finite(model, friction_slopes(model, qd)[0] * qdd, qd=qd, qdd=qdd)
+
+
+def friction_slopes(model: RobotModel, qd: Array) -> tuple[Array, Array]:
+    """Return first and second derivative of `friction_torque` by qd, (n,) or (T, n) each."""
     u = np.clip(qd, -model.friction_speed, model.friction_speed)
-    above = (model.stiction - model.coulomb) * np.exp(-np.abs(u) * model.stribeck)
-    s, widths = steady_sign(model, qd), model.friction_width
-    slope = model.viscous - above * model.stribeck * s * np.sign(u)
-    slope = np.where(np.abs(qd) > model.friction_speed, 0.0, slope)
-    turning = (1.0 - s**2) / np.where(widths > 0.0, widths, np.inf)
-    slope = slope + (model.coulomb + above) * turning
-    return finite(model, slope * qdd, qd=qd, qdd=qdd)
+    B, inside = model.stribeck, np.abs(qd) <= model.friction_speed
+    above = (model.stiction - model.coulomb) * np.exp(-np.abs(u) * B)
+    fading = np.where(inside, -B * above * np.sign(u), 0.0)  # d above / d qd
+    s, s1, s2 = steady_sign_slopes(model, qd)
+    slope = np.where(inside, model.viscous, 0.0) + fading * s + (model.coulomb + above) * s1
+    bending = np.where(inside, B**2 * above, 0.0) * s
+    return slope, bending + 2.0 * fading * s1 + (model.coulomb + above) * s2
+
+
+def steady_sign_slopes(model: RobotModel, qd: Array) -> tuple[Array, Array, Array]:
+    """Return s of steady sliding and its two derivatives by qd, without the step of a sharp s."""
+    s, width = steady_sign(model, qd), model.friction_width
+    s1 = (1.0 - s**2) / np.where(width > 0.0, width, np.inf)
+    return s, s1, -2.0 * s * s1 / np.where(width > 0.0, width, np.inf)
 
 
 # Rows of a SlidingFriction: state s, previous velocity, whether there was one

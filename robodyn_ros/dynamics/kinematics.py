@@ -18,7 +18,7 @@ from .vector import ZERO, add, cross, load3, load9, matmul, matvec, scale, store
 ORIGIN = (0.0, 0.0, 0.0)
 
 # Work space of a body's row
-w_, wd_, a_ = (WORLD_END + U(k) for k in (0, 3, 6))
+w_, wd_, a_, v_ = (WORLD_END + U(k) for k in (0, 3, 6, 9))
 
 
 @inline
@@ -122,6 +122,52 @@ def _acceleration_bias(block, q, qd, out):
     return 0 if bad == 0.0 else 1
 
 
+@kernel("int64(vector, vector, vector, vector)")
+def _jacobian_rate(block, q, qd, Jd):
+    bodies, n, T = sizes(block, q)
+    if T == 0 or qd.size != q.size or Jd.size != T * U(6) * n:
+        return 1
+    place_base(block)
+    store3(block, at.HEADER + w_, ZERO)
+    store3(block, at.HEADER + v_, ZERO)
+    bad = 0.0
+    Jd[:] = 0.0
+    for t in range(T):
+        bad += set_positions(block, q, t * n)
+        for i in range(bodies):
+            b, p, k = row_of(block, i)
+            _, o = place_body(block, b, p, i)
+            zd = scale(qd[t * n + k], axis_of(block, b))
+            w = load3(block, p + w_)
+            v = add(load3(block, p + v_), cross(w, sub(o, load3(block, p + o_))))
+            if block[b + at.PRISMATIC] == 0.0:
+                w = add(w, zd)
+            else:
+                v = add(v, zd)
+            store3(block, b + w_, w)
+            store3(block, b + v_, v)
+        place = point_on_link(block)
+        b = index(block[link_at(block)])
+        v = add(
+            load3(block, b + v_), cross(load3(block, b + w_), sub(place, load3(block, b + o_)))
+        )
+        while b != at.HEADER:
+            z = axis_of(block, b)
+            turned, moved = cross(load3(block, b + w_), z), ZERO  # the axis turns with its body
+            if block[b + at.PRISMATIC] == 0.0:
+                moved = cross(turned, sub(place, load3(block, b + o_)))
+                moved = add(moved, cross(z, sub(v, load3(block, b + v_))))
+            else:
+                moved, turned = turned, ZERO
+            k = t * U(6) * n + index(block[b + at.COORDINATE])
+            for i in range(3):
+                Jd[k + U(i) * n] += moved[i]
+                Jd[k + U(3 + i) * n] += turned[i]
+                bad += 0.0 * moved[i]
+            b = index(block[b + at.PARENT])
+    return 0 if bad == 0.0 else 1
+
+
 def forward_kinematics(model: RobotModel, q: ArrayLike, link: str | None = None) -> Array:
     """Return the pose of a link in the base frame (4, 4) [m], or of all moving links (N, 4, 4).
 
@@ -149,6 +195,13 @@ def jacobian_rate_product(
     return _on_link(_acceleration_bias, model, link, point, (6,), q=q, qd=qd)
 
 
+def jacobian_rate(
+    model: RobotModel, q: ArrayLike, qd: ArrayLike, link: str, point: ArrayLike = ORIGIN
+) -> Array:
+    """Return Jdot (6, n), or (T, 6, n): the rate of `jacobian` while the joints move with qd."""
+    return _on_link(_jacobian_rate, model, link, point, (6, model.n), q=q, qd=qd)
+
+
 def external_torque(model: RobotModel, q: ArrayLike, wrenches: Mapping[str, ArrayLike]) -> Array:
     """Return the joint torque (n,) or (T, n) [N m or N] of wrenches on links: the sum of J^T W.
 
@@ -158,18 +211,47 @@ def external_torque(model: RobotModel, q: ArrayLike, wrenches: Mapping[str, Arra
     (q,) = checked(model, q=q)
     total = np.zeros(q.shape)
     for link, wrench in wrenches.items():
-        try:
-            W = np.asarray(wrench, dtype=np.float64)
-        except (TypeError, ValueError):
-            W = np.empty(0)
-        fits = W.shape == (6,) or (q.ndim == 2 and W.shape == (len(q), 6))
-        if not fits or not np.isfinite(W).all():
-            raise ArgumentError(
-                f"the wrench on '{link}' must be 6 finite numbers (force, torque), for all states "
-                f"or for each, got {wrench!r}"
-            )
+        W = _wrench(q, link, wrench)
         total = total + np.einsum("...ij,...i->...j", jacobian(model, q, link), W)
     return finite(model, total, q=q)
+
+
+def external_torque_rate(
+    model: RobotModel, q: ArrayLike, qd: ArrayLike, wrenches: Mapping[str, Any]
+) -> tuple[Array, Array]:
+    """Return `external_torque` and its rate (n,) or (T, n) [1/s], while the joints move with qd.
+
+    wrenches: link -> (wrench, rate of the wrench), both as for `external_torque`.
+    """
+    q, qd = checked(model, q=q, qd=qd)
+    rate = np.zeros(q.shape)
+    for link, pair in wrenches.items():
+        try:
+            wrench, change = pair
+        except (TypeError, ValueError):
+            raise ArgumentError(
+                f"external['{link}'] must be a wrench and its rate, got {pair!r}"
+            ) from None
+        W, Wd = _wrench(q, link, wrench), _wrench(q, link, change, "the rate of the wrench")
+        rate = rate + np.einsum("...ij,...i->...j", jacobian(model, q, link), Wd)
+        rate = rate + np.einsum("...ij,...i->...j", jacobian_rate(model, q, qd, link), W)
+    torque = external_torque(model, q, {link: pair[0] for link, pair in wrenches.items()})
+    return torque, finite(model, rate, q=q, qd=qd)
+
+
+def _wrench(q: Array, link: str, wrench: Any, what: str = "the wrench") -> Array:
+    """Return a wrench (6,), or (T, 6) with a batch of states, or raise the error that names it."""
+    try:
+        W = np.asarray(wrench, dtype=np.float64)
+    except (TypeError, ValueError):
+        W = np.empty(0)
+    fits = W.shape == (6,) or (q.ndim == 2 and W.shape == (len(q), 6))
+    if not fits or not np.isfinite(W).all():
+        raise ArgumentError(
+            f"{what} on '{link}' must be 6 finite numbers (force, torque), for all states or for "
+            f"each, got {wrench!r}"
+        )
+    return W
 
 
 def _on_link(

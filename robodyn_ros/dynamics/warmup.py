@@ -11,6 +11,7 @@ from .compile_ahead import compile_kernels
 from .coriolis import _equations_of_motion, equations_of_motion
 from .cpython_binding import framed
 from .energy import _potential_energy, potential_energy
+from .force_jerk import _force_jerk, force_jerk
 from .force_rate import _force_rate, force_rate
 from .forward_dynamics import _articulated_bodies, _through_mass_matrix, forward_dynamics
 from .friction import _friction, friction_torque
@@ -40,6 +41,7 @@ for bound in (
     (_articulated_bodies, 3, 1),
     (_through_mass_matrix, 3, 1),
     (_force_rate, 4, 2),
+    (_force_jerk, 5, 3),
     (_regressor, 3, 1),
     (_slotine_li, 4, 1),
     (_momentum, 2, 3),
@@ -61,6 +63,7 @@ THREADED: list[tuple[Callable[..., Any], int]] = [
     (mass_matrix, 1),
     (forward_dynamics, 3),
     (force_rate, 4),
+    (force_jerk, 5),
     (regressor, 3),
     (slotine_li_regressor, 4),
     (momentum_regressor, 2),

@@ -15,6 +15,7 @@ SINGULAR = 1e-14  # relative eigenvalue below which a mass matrix is singular
 NOT_NEGATIVE = (
     *("rotor_inertia", "viscous", "coulomb", "stiction", "stribeck"),
     *("friction_load", "friction_width", "presliding"),
+    "joint_damping",
 )
 ZERO_INERTIA = 1e-14  # relative to the largest inertia; smaller is a rounded zero
 
@@ -79,7 +80,7 @@ def _check_coordinate(model: RobotModel, k: int, error: type[ModelError]) -> Non
             f"joint '{joint}' has lower limit {model.q_min[k]:g} above upper limit "
             f"{model.q_max[k]:g}; swap or correct them"
         )
-    for name in ("qd_max", "tau_max", "friction_speed"):
+    for name in ("qd_max", "tau_max", "friction_speed", "joint_stiffness"):
         value = getattr(model, name)[k]
         if not value > 0.0:
             raise error(f"joint '{joint}' has {name} {value:g}; it must be > 0: correct it")

@@ -26,6 +26,9 @@ REST_OF_FRICTION = {
     "presliding": 0.0,
     "friction_speed": np.inf,
 }
+# Elasticity between motors and links, with the values of rigid joints
+ELASTICITY = {"joint_stiffness": np.inf, "joint_damping": 0.0}
+SAME_FOR_ALL = REST_OF_FRICTION | ELASTICITY
 
 
 HEADINGS = ("joint", "link", "parent", "type", "range", "effort", "speed", "rotor", "mass")
@@ -33,7 +36,7 @@ HEADINGS = ("joint", "link", "parent", "type", "range", "effort", "speed", "roto
 
 def _same_for_all(name: str) -> Any:
     """Return a field with one number per joint, the same for all unless given."""
-    return field(default_factory=lambda: np.array(REST_OF_FRICTION[name]))
+    return field(default_factory=lambda: np.array(SAME_FOR_ALL[name]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +109,10 @@ class RobotModel(ReadOnlyArrays):
     presliding: Array = _same_for_all("presliding")
     friction_speed: Array = _same_for_all("friction_speed")  # [rad/s or m/s], beyond it: constant
 
+    # Springs between motors and links, one entry per coordinate; see `elastic_inverse_dynamics`
+    joint_stiffness: Array = _same_for_all("joint_stiffness")  # [N m/rad or N/m]; inf: rigid
+    joint_damping: Array = _same_for_all("joint_damping")  # [N m s/rad or N s/m]
+
     # Path or text of the URDF that has the links' shapes, read by `surface_points`; empty: none
     geometry: str = ""
 
@@ -120,7 +127,7 @@ class RobotModel(ReadOnlyArrays):
             object.__setattr__(self, name, value)
 
         put("n", len(self.joint_names))
-        for name in REST_OF_FRICTION:
+        for name in SAME_FOR_ALL:
             value = np.asarray(getattr(self, name), dtype=np.float64)
             put(name, np.full(self.n, value) if value.ndim == 0 else value)
         self._freeze()
@@ -136,7 +143,7 @@ class RobotModel(ReadOnlyArrays):
             raise ModelError(f"robot '{self.name}' has no movable joint")
         bodies = len(self.link_names)
         shapes: list[tuple[tuple[int, ...], tuple[str, ...]]] = [
-            ((self.n,), (*PER_JOINT, *FRICTION, *REST_OF_FRICTION)),
+            ((self.n,), (*PER_JOINT, *FRICTION, *SAME_FOR_ALL)),
             ((bodies,), ("parent", "prismatic", "coordinate", "ratio", "offset", "mass")),
             ((bodies, 3), ("axis", "place", "com")),
             ((bodies, 3, 3), ("rotation", "inertia")),

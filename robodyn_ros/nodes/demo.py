@@ -61,6 +61,12 @@ IDEAL: dict[str, dict[str, Any]] = {  # node -> {parameter: value}
     "controller_node": {"arm.friction": False},
     "dynamics_node": {"effort.friction": "none"},
 }
+# Elastic joints: torque sensors behind the drives, and the law that knows the springs
+ELASTIC: dict[str, dict[str, Any]] = {
+    "simulator_node": {"plant.effort": "joint"},
+    "controller_node": {"arm.controller": "elastic"},
+    "dynamics_node": {"effort.side": "link", "effort.friction": "none"},
+}
 
 
 @dataclass(frozen=True)
@@ -254,6 +260,9 @@ def overrides(robot: str, urdf: str, plant: PlantOptions, guess: bool) -> dict[s
             changed[node] |= {"robot.name": settings.name, "robot.urdf": settings.urdf}
     if plant.kind:
         of_plant["plant.kind"] = plant.kind
+    if plant.kind == "elastic":
+        for node, values in ELASTIC.items():
+            changed[node] |= values
     if plant.seed is not None:
         of_plant["plant.seed"] = plant.seed
     if plant.ideal:

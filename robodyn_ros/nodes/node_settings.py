@@ -85,6 +85,18 @@ class PlantSettings(ParameterSet):
     damping: Numbers = setting(
         (10.0,), "damping of elastic joints", "N m s/rad", low=0.0, fixed=True
     )
+    effort: str = setting(
+        "motor",
+        "effort of elastic joints: of the motor, or as torque sensors in the joints read it",
+        choices=("motor", "joint"),
+        fixed=True,
+    )
+    link_viscous: Numbers = setting(
+        (0.0,), "viscous friction of links on elastic joints", "N m s/rad", low=0.0, fixed=True
+    )
+    link_coulomb: Numbers = setting(
+        (0.0,), "Coulomb friction of links on elastic joints", "N m", low=0.0, fixed=True
+    )
     seed: int = setting(0, "random seed of model error and sensor noise", low=0, fixed=True)
 
 

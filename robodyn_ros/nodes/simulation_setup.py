@@ -132,7 +132,8 @@ def make_plant(
 
         return MujocoPlant(real, start, timestep=dt, **common), brake
     if settings.kind == "elastic":
-        common["stiffness"] = one_or_each(settings.stiffness)
-        common["damping"] = one_or_each(settings.damping)
+        for name in ("stiffness", "damping", "link_viscous", "link_coulomb"):
+            common[name] = one_or_each(getattr(settings, name))
+        common["effort"] = settings.effort
         return ElasticJointPlant(real, start, **common), brake
     return RigidPlant(real, start, **common), brake

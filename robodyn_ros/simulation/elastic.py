@@ -6,16 +6,18 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from ..dynamics.dispatch import per_joint
+from ..dynamics.elastic import checked_springs, links_of
 from ..dynamics.mass_matrix import mass_matrix
 from ..dynamics.newton_euler import gravity_torque
-from ..errors import ArgumentError
+from ..errors import one_of
 from ..model.robot import RobotModel
 from .obstacles import Obstacle, Probe
 from .plant import Array
 from .rigid import RigidPlant
 from .sensors import SensorModel
 
+DEFAULT_STIFFNESS = 1e4  # [N m/rad or N/m], of models that know none
+EFFORTS = ("motor", "joint")
 MAX_PHASE = 1.0  # [rad], of the fastest oscillation per substep
 POSTURES = 8  # random postures, besides the present one, in which that oscillation is computed
 
@@ -23,14 +25,18 @@ POSTURES = 8  # random postures, besides the present one, in which that oscillat
 class ElasticJointPlant(RigidPlant):
     """Simulated arm of rigid links on elastic joints, [Khalil2019] (7.35):
 
-        M(q) qdd + c(q, qd) + g(q) = K (theta - q) + D (thetad - qd) + tau_ext
-        Ia thetadd + friction(thetad) + K (theta - q) + D (thetad - qd) = tau
+        M(q) qdd + c(q, qd) + g(q) + F_v qd + F_c sign(qd) = tau_J + tau_ext
+        tau_J = K (theta - q) + D (thetad - qd)
+        Ia thetadd + friction(thetad) + tau_J = tau
 
     M is that of the links alone, Ia the rotor inertias, which every joint must have. theta are the
-    motor positions, reflected to the joints. `state.q` and `state.qd` are those of the links.
-    Friction, stops and the brake of a locked joint act on the motors.
+    motor positions, reflected to the joints. `state.q` and `state.qd` are those of the links. The
+    model's friction, stops and the brake of a locked joint act on the motors.
 
-    stiffness K [N m/rad or N/m], damping D [N m s/rad or N s/m]: one number or one per joint.
+    stiffness K [N m/rad or N/m], by default the model's, or 1e4 if that is rigid; damping D
+    [N m s/rad or N s/m], by default the model's. link_viscous F_v, link_coulomb F_c: friction on
+    the side of the links (7.35a), which a torque sensor sees. One number or one per joint each.
+    effort: what the measurement has as torque, of the 'motor' or of the 'joint', K (theta - q).
     substeps: by default as many as the fastest oscillation needs; these are many if a strong
     damper meets a light link. The other arguments are those of RigidPlant. The arm starts with its
     springs in balance with gravity.
@@ -44,8 +50,11 @@ class ElasticJointPlant(RigidPlant):
         q: npt.ArrayLike | None = None,
         qd: npt.ArrayLike | None = None,
         *,
-        stiffness: npt.ArrayLike = 1e4,
-        damping: npt.ArrayLike = 0.0,
+        stiffness: npt.ArrayLike | None = None,
+        damping: npt.ArrayLike | None = None,
+        link_viscous: npt.ArrayLike = 0.0,
+        link_coulomb: npt.ArrayLike = 0.0,
+        effort: str = "motor",
         method: str = "fourth_order",
         substeps: int | None = None,
         friction: bool = True,
@@ -57,20 +66,12 @@ class ElasticJointPlant(RigidPlant):
         probes: Sequence[Probe] | None = None,
         seed: int = 0,
     ) -> None:
-        self.stiffness = per_joint(model, "stiffness", stiffness)
-        self.damping = per_joint(model, "damping", damping)
-        if (self.damping < 0.0).any():
-            raise ArgumentError(f"damping must not be negative, got {damping!r}")
-        for joint, K, rotor in zip(
-            model.joint_names, self.stiffness, model.rotor_inertia, strict=True
-        ):
-            if not K > 0.0:
-                raise ArgumentError(f"stiffness of joint '{joint}' must be positive, got {K!r}")
-            if rotor == 0.0:
-                raise ArgumentError(
-                    f"joint '{joint}' has no rotor inertia, which an elastic joint needs: set it "
-                    "with model.replace(rotor_inertia=...)"
-                )
+        if stiffness is None and np.isinf(model.joint_stiffness).all():
+            stiffness = DEFAULT_STIFFNESS
+        self.stiffness, self.damping = checked_springs(model, stiffness, damping)
+        self.effort = one_of("effort", effort, EFFORTS)
+        friction_of_links = links_of(model, link_viscous, link_coulomb)  # checks them
+        self.link_viscous, self.link_coulomb = friction_of_links.viscous, friction_of_links.coulomb
         self._automatic = substeps is None
         super().__init__(
             model,
@@ -116,7 +117,12 @@ class ElasticJointPlant(RigidPlant):
         self._highest_rate = self._compute_highest_rate()
 
     def _spring_rows(self) -> Array:
-        return np.column_stack([self.stiffness, self.damping, self.model.rotor_inertia])
+        width = np.full(self.model.n, self.friction_width)
+        springs = [self.stiffness, self.damping, self.model.rotor_inertia]
+        return np.column_stack([*springs, self.link_viscous, self.link_coulomb, width])
+
+    def _effort(self) -> Array:
+        return self.joint_torque if self.effort == "joint" else super()._effort()
 
     def _links(self) -> RobotModel:
         return self.model.replace(rotor_inertia=0.0)
@@ -134,9 +140,10 @@ class ElasticJointPlant(RigidPlant):
         random = np.random.default_rng(0)
         postures = [self.state.q, *random.uniform(low, high, (POSTURES, n))]
         M = mass_matrix(model, np.array(postures)) - np.diag(model.rotor_inertia)
-        inverse = np.linalg.inv(M) + np.diag(1.0 / model.rotor_inertia)
+        links: Array = np.asarray(np.linalg.inv(M), dtype=np.float64)
+        inverse = links + np.diag(1.0 / model.rotor_inertia)
 
-        def largest(factors: Array) -> float:
+        def largest(factors: Array, inverse: Array = inverse) -> float:
             root = np.sqrt(factors)
             return float(np.linalg.eigvalsh(root[:, None] * inverse * root).max())
 
@@ -145,5 +152,6 @@ class ElasticJointPlant(RigidPlant):
         limited = np.isfinite(low) | np.isfinite(high)
         drag = viscous + np.maximum(coulomb, stiction) / self.friction_width + limited * brake
         rate = largest(self.damping) + np.max(drag / model.rotor_inertia)
+        rate += largest(self.link_viscous + self.link_coulomb / self.friction_width, links)
         square = largest(self.stiffness) + np.max(limited * stop / model.rotor_inertia)
         return float(max(rate, math.sqrt(square)))

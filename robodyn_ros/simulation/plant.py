@@ -193,9 +193,7 @@ class Plant(ABC):
 
     def _measure(self) -> Measurement:
         state = self.state
-        # The robot reports the torque it commands: faults of its motors do not show in it.
-        commanded = np.clip(self._command, -self.motor_limit, self.motor_limit)
-        measured = self.sensors.measure(state.t, state.q, state.qd, commanded)
+        measured = self.sensors.measure(state.t, state.q, state.qd, self._effort())
         if not self.faults:
             return measured
         q, qd, tau = measured.q.copy(), measured.qd.copy(), measured.tau.copy()
@@ -205,6 +203,13 @@ class Plant(ABC):
             if fault.kind == "effort_scale":
                 tau[self._joint(fault.joint)] *= fault.value
         return replace(measured, q=q, qd=qd, tau=tau)
+
+    def _effort(self) -> Array:
+        """Return the torque (n,) that the robot reports, without the errors of its sensors.
+
+        It is the commanded one: faults of the motors do not show in it.
+        """
+        return np.clip(self._command, -self.motor_limit, self.motor_limit)
 
     def _joint(self, joint: str) -> int:
         try:

@@ -88,7 +88,7 @@ class RigidPlant(Plant):
         self._drives = np.hstack([friction, stops, motors, springs]).ravel()
 
     def _spring_rows(self) -> Array:
-        return np.zeros((self.model.n, 3))
+        return np.zeros((self.model.n, 6))
 
     def _links(self) -> RobotModel:
         return self.model

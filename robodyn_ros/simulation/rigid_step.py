@@ -9,7 +9,8 @@ x = (q, theta), [Khalil2019] (7.35). Tables are flat, one row each:
                then stiffness [N/m] and damping [N s/m^2] (multiplied by the depth)
     drives     friction, as in `packed_model`; stop: lowest and highest position, stiffness,
                damping; motor: limit, gain, bias; spring between motor and joint: stiffness,
-               damping; rotor inertia (these three for elastic joints)
+               damping; rotor inertia; viscous and Coulomb friction of the link, width of its step
+               (these six for elastic joints)
 
 The state of dry friction of each joint, s, is integrated exactly at the speed of each stage.
 """
@@ -24,10 +25,11 @@ from ..dynamics.vector import ZERO, add, column_z, cross, dot, load3, load9, mat
 from ..model import packed_model as at
 from ..model.packed_model import U
 
-LOAD, PROBE, OBSTACLE, DRIVE = U(10), U(5), U(9), U(19)
+LOAD, PROBE, OBSTACLE, DRIVE = U(10), U(5), U(9), U(22)
 LOWEST, HIGHEST, STOP, STOP_DAMPING = (U(k) for k in range(9, 13))
 LIMIT, GAIN, BIAS = (U(k) for k in range(13, 16))
 SPRING, SPRING_DAMPING, ROTOR = (U(k) for k in range(16, 19))
+LINK_VISCOUS, LINK_COULOMB, LINK_WIDTH = (U(k) for k in range(19, 22))
 SEMI_IMPLICIT, FOURTH_ORDER = 0, 1
 
 
@@ -160,7 +162,8 @@ def rigid_step(
                     between += drives[d + SPRING_DAMPING] * (yd[m] - qd[k])
                     left = _driven(drives, d, s[k], old, y[m], yd[m], tau[k])
                     ydd[m] = (left - between) / drives[d + ROTOR]
-                    total[k] = between + ext[k]
+                    dry = drives[d + LINK_COULOMB] * math.tanh(qd[k] / drives[d + LINK_WIDTH])
+                    total[k] = between + ext[k] - drives[d + LINK_VISCOUS] * qd[k] - dry
                 else:
                     total[k] = _driven(drives, d, s[k], old, q[k], qd[k], tau[k]) + ext[k]
             if coupled:

@@ -6,6 +6,7 @@ import numpy as np
 from oracle import Pinocchio, random_rotation, random_tree
 
 import robodyn_ros as rd
+from robodyn_ros.dynamics.kinematics import external_torque_rate, jacobian_rate
 
 ARMS = ("lwr_iii", "kuka_lwr4", "stanford", "planar_2r", "rx90", "puma_4dof")
 CHAINS = ("chain RRRRRRR", "chain RRPRRRR", "chain PRRPRPR")  # those of facts and paper
@@ -61,7 +62,7 @@ def with_friction(model, seed=0):
 
 
 class Motion:
-    """A smooth motion of all joints: `at(t)` is q, qd, qdd, qddd."""
+    """A smooth motion of all joints: `at(t)` is q, qd, qdd, qddd, `with_snap(t)` also qdddd."""
 
     def __init__(self, model, seed=0):
         random = np.random.default_rng(seed)
@@ -72,6 +73,10 @@ class Motion:
         A, w, angle = self.amplitude, self.rate, self.rate * t + self.phase
         s, c = np.sin(angle), np.cos(angle)
         return self.middle + A * s, A * w * c, -A * w**2 * s, -A * w**3 * c
+
+    def with_snap(self, t):
+        snap = self.amplitude * self.rate**4 * np.sin(self.rate * t + self.phase)
+        return *self.at(t), snap
 
 
 def derivative(f, h=1e-3):
@@ -139,6 +144,24 @@ FUNCTIONS = {
     ),
     "force_rate": (rd.force_rate, (Q, QD, QDD, "qddd")),
     "force_rate, friction": (partial(rd.force_rate, friction=True), (Q, QD, QDD, "qddd")),
+    "force_jerk": (rd.force_jerk, (Q, QD, QDD, "qddd", "qdddd")),
+    "force_jerk, friction": (
+        partial(rd.force_jerk, friction=True),
+        (Q, QD, QDD, "qddd", "qdddd"),
+    ),
+    "ne_star_jerk": (
+        rd.ne_star_jerk,
+        (Q, QD, QDD, "qddd", "qd_a", "qdd_a", "qddd_a", "qdddd_a"),
+    ),
+    "link_motion": (rd.link_motion, (Q, QD, QDD, "qddd")),
+    "joint_wrenches": (rd.joint_wrenches, (Q, QD, QDD)),
+    "jacobian_rate": (_last(jacobian_rate, **POINT), (Q, QD)),
+    "external_torque_rate": (
+        lambda model, q, qd: external_torque_rate(
+            model, q, qd, {model.link_names[-1]: ((1, 2, 3, 4, 5, 6), (6, 5, 4, 3, 2, 1))}
+        ),
+        (Q, QD),
+    ),
     "regressor": (rd.regressor, (Q, QD, QDD)),
     "regressor, no gravity": (partial(rd.regressor, gravity=False), (Q, QD, QDD)),
     "slotine_li_regressor": (rd.slotine_li_regressor, (Q, QD, "qd_r", "qdd_r")),

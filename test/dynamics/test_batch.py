@@ -16,7 +16,8 @@ THREADED = {
     "inverse_dynamics": 3, "gravity_torque": 1, "velocity_torque": 2, "ne_star": 4,
     "coriolis_matrix": 2, "equations_of_motion": 2, "momentum_terms": 2, "mass_matrix": 1,
     "forward_dynamics": 3, "force_rate": 4, "regressor": 3, "slotine_li_regressor": 4,
-    "momentum_regressor": 2,
+    "momentum_regressor": 2, "force_jerk": 5, "ne_star_jerk": 8, "link_motion": 4,
+    "joint_wrenches": 3,
 }  # fmt: skip
 
 

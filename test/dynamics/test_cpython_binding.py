@@ -19,6 +19,7 @@ from robodyn_ros.dynamics import cpython_binding as native
 from robodyn_ros.dynamics.coriolis import _equations_of_motion
 from robodyn_ros.dynamics.dispatch import workspace
 from robodyn_ros.dynamics.energy import _potential_energy
+from robodyn_ros.dynamics.force_jerk import _force_jerk
 from robodyn_ros.dynamics.force_rate import _force_rate
 from robodyn_ros.dynamics.forward_dynamics import _articulated_bodies
 from robodyn_ros.dynamics.mass_matrix import _mass_matrix
@@ -34,6 +35,7 @@ KERNELS = [
     (_articulated_bodies, 3, [(N,)]),
     (_ne_star_0001, 4, [(N,)]),
     (_force_rate, 4, [(N,)] * 2),
+    (_force_jerk, 5, [(N,)] * 3),
     (_momentum_terms, 2, [(N,)] * 3),
     (_equations_of_motion, 2, [(N, N), (N, N), (N,)]),
     (_potential_energy, 1, [()]),
@@ -50,6 +52,7 @@ BOUND = {
     "forward_dynamics": 3,
     "ne_star": 4,
     "force_rate": 4,
+    "force_jerk": 5,
 }
 OLD = numba.__version__.startswith("0.56")  # it contracts an inlined kernel in other places
 same = partial(np.testing.assert_allclose, rtol=1e-13 if OLD else 0.0, atol=1e-14 if OLD else 0.0)

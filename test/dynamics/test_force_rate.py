@@ -2,7 +2,16 @@
 
 import numpy as np
 import pytest
-from dynamics_cases import SOME, Motion, derivative, pinocchio, quintic, robot, with_friction
+from dynamics_cases import (
+    SOME,
+    Motion,
+    derivative,
+    pinocchio,
+    quintic,
+    robot,
+    with_friction,
+    with_tool,
+)
 from oracle import close, random_state
 
 import robodyn_ros as rd
@@ -59,6 +68,40 @@ def test_friction_and_its_rate_are_added_when_asked_for(name):
         derivative(lambda s: rd.friction_torque(model, motion.at(t + s)[1])),
         1e-8,
     )
+
+
+@pytest.mark.parametrize("name", ["stanford", "tree 2", "mimic 5"])
+@pytest.mark.parametrize("link", ["tool", None])
+def test_external_wrench_and_its_rate(name, link):
+    """Section III-B, on any link: the derivative of `inverse_dynamics` with the same wrench."""
+    model = with_friction(with_tool(robot(name))).replace(friction_load=0.1, friction_width=0.3)
+    link = link or model.link_names[len(model.link_names) // 2]
+    motion, (W, Wd) = Motion(model, 5), np.random.default_rng(6).normal(size=(2, 6))
+
+    def tau(s):
+        external = {link: W + s * Wd}
+        return rd.inverse_dynamics(
+            model, *motion.at(0.7 + s)[:3], external=external, friction=True
+        )
+
+    external = {link: (W, Wd)}
+    found, rate = rd.force_rate(model, *motion.at(0.7), external=external, friction=True)
+    close(found, tau(0.0))
+    close(rate, derivative(tau), 1e-8)
+    plain = rd.force_rate(model, *motion.at(0.7))[1]
+    assert np.abs(rate - plain).max() > 1e-2 * np.abs(rate).max()
+    states = [np.stack([x, x]) for x in motion.at(0.7)]
+    batch = {link: (np.stack([W, 2 * W]), np.stack([Wd, 2 * Wd]))}
+    twice = rd.force_rate(model, *states, external=batch)[1]
+    close(twice[1] - plain, 2.0 * (twice[0] - plain), 1e-9)
+
+
+@pytest.mark.parametrize("wrong", [np.zeros(6), (np.zeros(6), np.zeros(5)), 3.0])
+def test_an_external_wrench_needs_its_rate(wrong):
+    model = robot("stanford")
+    still = np.zeros(model.n)
+    with pytest.raises(rd.ArgumentError, match="rate"):
+        rd.force_rate(model, still, still, still, still, external={model.link_names[-1]: wrong})
 
 
 def test_guarino_lo_bianco_section_v():
