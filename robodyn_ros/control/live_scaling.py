@@ -428,7 +428,7 @@ class PathTable:
             motion = _sampled(path, s0 + s, model.n)
             return motion if fade is None else _with_offset(motion, fade, s / seconds, seconds)
 
-        self.s: Array = self.spacing * np.arange(cells + 2)  # the last cell rests
+        self.s: Array = self.spacing * np.arange(cells + 2.0)  # the last cell rests
         self.s[-2] = length  # exactly: beyond it, the path rests
         motion = at(self.s)
         q, q1, q2, q3 = motion

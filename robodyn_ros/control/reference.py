@@ -128,13 +128,9 @@ class Reference:
         self.path, self._stopped_at = path, s
         self._ramp, self._returning = 0.0, False
 
-    def _begin(
-        self, path: Path, s: float, seconds: float, table: PathTable | None = None
-    ) -> None:
+    def _begin(self, path: Path, s: float, seconds: float, table: PathTable | None = None) -> None:
         at, motion, T = path.at(s), self.motion, seconds
-        away = np.array(
-            [motion.q - at.q, T * (motion.qd - at.qd), T**2 * (motion.qdd - at.qdd)]
-        )
+        away = np.array([motion.q - at.q, T * (motion.qd - at.qd), T**2 * (motion.qdd - at.qdd)])
         at_rest = not (motion.qd.any() or motion.qdd.any())
         if not away.any() or (at_rest and np.abs(away[0]).max() < NO_OFFSET):
             if table is None:

@@ -198,7 +198,9 @@ class Supervisor:
         table.check_weight(limits)
         exceeded = table.exceeded(limits)
         if exceeded and self.settings.scaling == "strict":
-            raise ArgumentError(f"the trajectory exceeds limits (arm.scaling: strict): {exceeded[0]}")
+            raise ArgumentError(
+                f"the trajectory exceeds limits (arm.scaling: strict): {exceeded[0]}"
+            )
         return exceeded
 
     def hold(self) -> None:

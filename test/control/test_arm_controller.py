@@ -10,6 +10,7 @@ from control_cases import quintic
 import robodyn_ros as rd
 from robodyn_ros.control.arm_controller import ArmController, Mode
 from robodyn_ros.control.arm_settings import ArmSettings
+from robodyn_ros.control.live_scaling import LiveScaling, ScalingLimits
 from robodyn_ros.control.reference import Reference, Rest
 from robodyn_ros.detection.detector import CollisionDetector, Level
 from robodyn_ros.detection.observer import MomentumObserver
@@ -89,6 +90,12 @@ class Rig:
     @property
     def largest_error(self):
         return max(np.abs(s.q - q).max() for s, q in zip(self.states, self.wanted, strict=True))
+
+
+def scaling():
+    """The clock of a reference with limits that are never reached."""
+    none = np.full(7, np.inf)
+    return LiveScaling(LWR, ScalingLimits(none, none, none, none), 1.25)
 
 
 def wall_across(move, t):
@@ -852,7 +859,7 @@ def test_commands_that_do_not_get_through_lead_to_a_safe_hold(timeout, held):
 def test_reference_derivatives_are_those_of_its_position():
     """While an offset fades, and while the clock gets its pace: q' = q'(s) s', …"""
     dt = 1e-4
-    reference, move = Reference(START + 0.3), Move()
+    reference, move = Reference(START + 0.3, scaling()), Move()
     reference.follow(move, 0.7, 0.4)
     reference.resume(START + 0.2, 0.3, 0.5)
     motions = [reference.advance(dt) for _ in range(9000)]
@@ -868,7 +875,7 @@ def test_reference_derivatives_are_those_of_its_position():
 
 
 def test_reference_clock_loses_half_of_the_ramp():
-    reference, move = Reference(START), Move()
+    reference, move = Reference(START, scaling()), Move()
     reference.follow(move, 0.5, 0.4)
     reference.resume(move.at(0.5).q, 0.3, 0.5)  # nothing to fade: the clock starts at once
     for _ in range(350):

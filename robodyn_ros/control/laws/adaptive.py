@@ -120,6 +120,12 @@ class AdaptiveController(Controller):
         super().reset(tau)
         self._forget()
 
+    def take_over(self, tau: npt.ArrayLike) -> None:
+        """Start at the torque `tau` (n,) with the present estimate."""
+        estimate, adapted = self._theta, self._adapted
+        self.reset(tau)
+        self._theta, self._adapted = estimate, adapted
+
     def _forget(self) -> None:
         self._theta = self._unknowns.start.copy()
         self._slope: Array | None = None  # Gamma Y_u^T s of the last call
