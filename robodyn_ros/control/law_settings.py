@@ -11,7 +11,9 @@ class TaskSettings(ParameterSet):
     """The hand that the task-space law, pose targets and the null-space reaction control."""
 
     link: str = setting("", "link of the hand; empty: the last")
-    point: tuple[float, ...] = setting((0.0, 0.0, 0.0), "point of the hand, in its frame", "m")
+    point: tuple[float, ...] = setting(
+        (0.0, 0.0, 0.0), "point of the hand, in its frame", "m", -10.0, 10.0
+    )
     orientation: bool = setting(True, "control its orientation, too")
     null_damping: float = setting(
         10.0, "decay rate of motion that leaves the hand where it is", "1/s", 0.1, 100.0

@@ -255,7 +255,9 @@ def _fastest(bounds, spacing, s):
 
 
 @inline
-def _substep(block, table, bounds, limits, own, motion, spacing, clock, ceiling, catch_up, dt):
+def _substep(
+    block, table, bounds, limits, own, motion, spacing, clock, ceiling, ramp, catch_up, dt
+):
     """Advance the clock by dt [s] at most MAX_STEP; return 0, or 1 if a number is not finite."""
     n = U(table.shape[2])
     q, q1, q2, q3 = motion[0], motion[1], motion[2], motion[3]
@@ -320,11 +322,13 @@ def _substep(block, table, bounds, limits, own, motion, spacing, clock, ceiling,
     if lo > hi:
         lo = hi = min(max(hi, lo_t, -MAX_ACCELERATION), hi_t)
     # Towards the wanted rate
-    away = rate - v
+    away = rate - v - 0.5 * ramp * dt
     most = math.sqrt(2.0 * 0.9 * jerk * abs(away))
-    wanted = min(max(APPROACH * away, -most), most)
+    wanted = ramp + min(max(APPROACH * away, -most), most)
     wanted = min(max(wanted, lo), hi)
-    on_rate = abs(away) < ON_RATE and abs(a) < APPROACH * ON_RATE and lo <= 0.0 <= hi
+    on_rate = (
+        ramp == 0.0 and abs(away) < ON_RATE and abs(a) < APPROACH * ON_RATE and lo <= 0.0 <= hi
+    )
     if on_rate:
         wanted = 0.0
     easy = on_rate and rate <= 1.0 and bounds[EASY, node] == 1.0
@@ -342,34 +346,30 @@ def _substep(block, table, bounds, limits, own, motion, spacing, clock, ceiling,
     clock[V] = max(v + 0.5 * dt * (a + wanted), 0.0)
     clock[A] = wanted if clock[V] > 0.0 or wanted > 0.0 else 0.0
     late = abs(clock[WANTED] - clock[S])
-    if late < ON_TIME and abs(clock[V] - ceiling) < ON_RATE and abs(clock[A]) < 1e-2:
+    if (
+        ramp == 0.0
+        and late < ON_TIME
+        and abs(clock[V] - ceiling) < ON_RATE
+        and abs(clock[A]) < 1e-2
+    ):
         clock[S], clock[V], clock[A], clock[B] = clock[WANTED], ceiling, 0.0, 0.0
     return 0
 
 
 @kernel(
     "int64(vector, float64[:, :, ::1], matrix, matrix, matrix, matrix, vector, float64, float64,"
-    " float64, float64)"
+    " float64, float64, float64)"
 )
-def _advance(block, table, bounds, limits, own, motion, clock, spacing, ceiling, catch_up, dt):
+def _advance(
+    block, table, bounds, limits, own, motion, clock, spacing, ceiling, slope, catch_up, dt
+):
     steps = int(math.ceil(dt / MAX_STEP))
     for _ in range(steps):
-        if (
-            _substep(
-                block,
-                table,
-                bounds,
-                limits,
-                own,
-                motion,
-                spacing,
-                clock,
-                ceiling,
-                catch_up,
-                dt / steps,
-            )
-            != 0
-        ):
+        failed = _substep(
+            block, table, bounds, limits, own, motion, spacing, clock, ceiling, slope, catch_up,
+            dt / steps,
+        )  # fmt: skip
+        if failed != 0:
             return 1
         _motion(table, spacing, clock, motion)
         if _newton_euler(block, motion[0], motion[1], motion[2], own[TORQUE]) != 0:
@@ -479,6 +479,10 @@ class PathTable:
         found[int(JERK)] = JERK_SHARE * np.minimum(jerk, MAX_JERK)
         found[int(EASY)] = np.cumprod(keeps[::-1])[::-1]
         return found
+
+    def is_easy(self, limits: ScalingLimits) -> bool:
+        """Return whether the path keeps all limits at its own speed."""
+        return bool(self._keeps(limits).all())
 
     def _steady_rate(self, limits: ScalingLimits) -> Array:
         """Return the largest constant rate (N,) of the clock by the torque rates there."""
@@ -591,13 +595,16 @@ class LiveScaling:
         own, limits = self._own, self._limits
         return bool(_can_start(table.nodes, self._bounds, limits, own, table.spacing, v))
 
-    def advance(self, dt: float, ceiling: float = 1.0) -> Motion:
-        """Return the reference dt [s] later; ceiling: rate of the clock that is wanted."""
+    def advance(self, dt: float, ceiling: float = 1.0, slope: float = 0.0) -> Motion:
+        """Return the reference dt [s] later.
+
+        ceiling: mean rate of the clock that is wanted; slope: change of that rate [1/s].
+        """
         table = self._table
         if table is None:
             raise ArgumentError("no path was begun")
         motion = np.empty((4, self.model.n))
-        numbers = (self._limits, self._own, motion, self._clock, table.spacing, ceiling)
+        numbers = (self._limits, self._own, motion, self._clock, table.spacing, ceiling, slope)
         if _advance(self._packed, table.nodes, self._bounds, *numbers, self.catch_up, dt):
             raise ArgumentError("the reference is not finite")
         return Motion(*motion)

@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from ..dynamics.motion import Motion
+from ..dynamics.motion import Motion, smooth_step
 from ..errors import ArgumentError
 from ..model.rigid_body import Array
 from ..model.robot import RobotModel
@@ -21,6 +21,7 @@ from .live_scaling import LiveScaling, Path, PathTable
 CHECKED_INSTANTS = 9  # of a trajectory, at which the joint limits are checked
 LIMIT_TOLERANCE = 1e-3  # [rad or m], beyond the joint limits
 PEAK_SPEED = 1.875  # of a smooth step, over its mean speed
+STRETCH, MAX_STRETCHES = 1.2, 12  # of a return that exceeds limits
 NO_OFFSET = 1e-9  # [rad or m], distance from the start of a path that counts as none
 DEFAULT_SPEED = math.pi  # [rad/s or m/s], of joints without a speed limit
 
@@ -82,7 +83,7 @@ class Reference:
         self._ramp, self._ramped = ramp, 0.0
         self._returning = bool((back_at != q).any())
         if self._returning:
-            self._begin(Rest(back_at), 0.0, seconds)
+            self._begin_return(q - back_at, Rest(back_at), seconds)
         else:
             self._continue()
 
@@ -113,15 +114,16 @@ class Reference:
             return self.motion
         if self._returning and self.scaling.arrived:
             self._continue()
-        rate = 1.0
+        rate, slope = 1.0, 0.0
         if self.resuming and not self._returning:
-            before = _ramp_progress(self._ramped / self._ramp)
+            before = self._ramped / self._ramp
             self._ramped += dt
             x = self._ramped / self._ramp
-            rate = self._ramp * (_ramp_progress(x) - before) / dt
+            rate = self._ramp * (_ramp_progress(x) - _ramp_progress(before)) / dt
+            slope = (smooth_step(x)[0] - smooth_step(before)[0]) / dt
             if x >= 1.0:
                 self._ramp = 0.0
-        self.motion = self.scaling.advance(dt, rate)
+        self.motion = self.scaling.advance(dt, rate, slope)
         return self.motion
 
     def _leave(self, path: Path, s: float) -> None:
@@ -138,6 +140,16 @@ class Reference:
         else:
             table = PathTable(self.scaling.model, path, s, FADE.T @ away, seconds)
         self.scaling.begin(table, motion)
+
+    def _begin_return(self, away: Array, to: Rest, seconds: float) -> None:
+        """Move by a quintic, slow enough for every limit if that is possible."""
+        fade = FADE.T[:, :1] * away
+        for _ in range(MAX_STRETCHES):
+            table = PathTable(self.scaling.model, to, 0.0, fade, seconds)
+            if table.is_easy(self.scaling.limits):
+                break
+            seconds *= STRETCH
+        self.scaling.begin(table, self.motion)
 
     def _continue(self) -> None:
         """Follow the path from where it was interrupted, from rest."""

@@ -60,6 +60,7 @@ class AdaptiveController(Controller):
     """
 
     _adapted: RobotModel | None
+    _theta: Array
 
     def __init__(
         self,
