@@ -88,6 +88,16 @@ class Supervisor:
         self._arm.guard.configure(sensing)
 
     @property
+    def time(self) -> float:
+        """Time of the last usable sample [s]."""
+        return self._arm.timeline.t
+
+    @property
+    def delay(self) -> float:
+        """Time by which the reference is behind its trajectory [s]."""
+        return self._arm.reference.scaling.delay
+
+    @property
     def tau(self) -> Array:
         """Last torque (n,) [N m or N]; a copy."""
         return self._arm.tau

@@ -191,6 +191,13 @@ def mode_line(mode: Mode, reason: str, before: Mode | None) -> Line:
     return Line(severity.get(mode, Severity.INFO), text)
 
 
+def limits_line(exceeded: Sequence[Binding]) -> Line:
+    """Return the line about a trajectory that is slowed down; exceeded: the worst limit first."""
+    worst = {binding.limit: binding for binding in reversed(exceeded)}
+    named = "; ".join(str(b) for b in sorted(worst.values(), key=lambda b: -b.share))
+    return Line(Severity.WARN, f"the trajectory exceeds limits and is slowed down there: {named}")
+
+
 def force_text(force: float) -> str:
     """Return a force [N] in words; NaN, and nothing during a contact, is unknown."""
     if not force >= LEAST_FORCE:

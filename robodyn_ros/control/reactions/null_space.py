@@ -6,7 +6,8 @@ only these: with the residual r, the amplification K_r, and the hand's feedback 
     tau = M qdd + C qd + g - r
     qdd = x + M^-1 J^T (J M^-1 J^T)^-1 (w - Jdot qd - J x),    x = M^-1 (1 + K_r) r - k qd
 
-The hand's acceleration is w, whatever x is; among all such qdd this one is nearest to x, measured
+r in x is amplified further by up to MAX_BOOST, the less of it the null space takes, so that the arm
+is as easy to push as by reflex. The hand's acceleration is w, whatever x is; among all such qdd this one is nearest to x, measured
 by the kinetic energy. w = -b V brakes a hand that moves, then w = Kp e - Kd V holds it. A push
 that the null space cannot follow, of which it takes less than MIN_SHARE, is followed as by
 `Reflex`; so is every push on an arm without redundancy or near a singular posture.
@@ -33,6 +34,7 @@ from .reaction import Reaction
 HAND_FREQUENCY = 25.0  # [rad/s], of the feedback that holds the hand
 HAND_BRAKING = 15.0  # [1/s], decay rate of the velocity of a hand that moves
 HAND_AT_REST = 0.02  # [m/s, rad/s]
+MAX_BOOST = 3.0  # by which a push is amplified more, as only a part of it moves the arm
 MIN_SHARE = 0.3  # of a push in the null space, by the speed that it causes
 LOOK = 0.02  # [s] of contact after which that is decided
 
@@ -98,8 +100,9 @@ def _keep_hand(block, own, six, J, pose, m, damping, holds, q, qd, T, r, mean, t
         if size * scale > most:
             scale = most / size
     qdd = own[DESIRED]
+    boost = min(1.0 / max(share * share, 1e-3), MAX_BOOST)
     for k in range(n):
-        qdd[k] = (1.0 + scale * own[GAIN, k]) * r[k]
+        qdd[k] = boost * (1.0 + scale * own[GAIN, k]) * r[k]
     at.forward(mass, qdd, n)
     at.backward(mass, qdd, n)
     for k in range(n):
