@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum
 from statistics import median
 from typing import NamedTuple
@@ -18,6 +18,7 @@ from ..control.transitions import Mode
 from ..detection.detector import Level
 from ..detection.fault import JOINT_STOP
 from ..detection.verdict import LEAST_FORCE, Ended, Verdict
+from ..dynamics.limit_use import Binding
 
 END_DELAY = 0.3  # [s] without contact after which it is over; a shorter pause is flicker
 LINK_LINES = 3  # about links in one contact at once; then one every

@@ -55,8 +55,8 @@ DETECTOR = (
 CONTROLLER = (
     *_MASS_MATRIX, *_BRAKE, _computed_torque, _pd_gravity, _pid, _friction, _slide, _retract,
     *_SAMPLES, *_GRAVITY, *_PATHS, _squared_norm, _deviation, _advance, _can_start, _force_rate,
-    _newton_euler, resolved_acceleration, pose_reference, _keep_hand, _elastic, _motors_from_torque,
-    _observe_friction, *_LINKS,
+    _newton_euler, resolved_acceleration, pose_reference, _keep_hand, _elastic,
+    _motors_from_torque, _observe_friction, *_LINKS,
 )  # fmt: skip
 DEMO = _PATHS
 ALL = tuple(dict.fromkeys((*SIMULATOR, *DETECTOR, *CONTROLLER, *DEMO)))

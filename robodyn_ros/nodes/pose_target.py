@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..control.law_settings import TaskSettings
+from ..dynamics.inverse_kinematics import inverse_kinematics
 from ..dynamics.kinematics import forward_kinematics
 from ..errors import ArgumentError, RobodynError
 from ..model.robot import RobotModel
@@ -24,15 +25,17 @@ QUATERNION_TOLERANCE = 1e-2  # of its norm
 def plan_pose(
     model: RobotModel, task: TaskSettings, q: Array, target: Array
 ) -> PiecewisePolynomial:
-    """Return the motion from q (n,) that moves the hand straight to a pose (4, 4), and turns it."""
+    """Return the motion from q (n,) that takes the hand straight to a pose (4, 4)."""
     link = task.link or model.link_names[-1]
     start = forward_kinematics(model, q, link)
     start[:3, 3] += start[:3, :3] @ np.asarray(task.point)
     if not task.orientation:
         target = np.block([[start[:3, :3], target[:3, 3:]], [np.zeros((1, 3)), np.ones((1, 1))]])
+    hand: dict[str, Any] = {"link": link, "point": task.point, "orientation": task.orientation}
+    inverse_kinematics(model, target, q, **hand)  # a target out of reach is refused at once
     limits = {name: getattr(task, name) for name in ("v_max", "a_max", "w_max", "alpha_max")}
     move = line(start, target, **limits)
-    return follow(model, move, q, link=link, point=task.point, orientation=task.orientation)
+    return follow(model, move, q, **hand)
 
 
 def base_name(model: RobotModel) -> str:

@@ -27,7 +27,7 @@ RUNNING = (Mode.TRACKING, Mode.REACTING, Mode.RESUMING)
 def action_type() -> Any:
     """Return the type of the action, or None if control_msgs is not installed."""
     try:
-        from control_msgs.action import FollowJointTrajectory
+        from control_msgs.action import FollowJointTrajectory  # type: ignore[import-not-found]
     except ImportError:
         return None
     return FollowJointTrajectory

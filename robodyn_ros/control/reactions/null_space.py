@@ -6,11 +6,11 @@ only these: with the residual r, the amplification K_r, and the hand's feedback 
     tau = M qdd + C qd + g - r
     qdd = x + M^-1 J^T (J M^-1 J^T)^-1 (w - Jdot qd - J x),    x = M^-1 (1 + K_r) r - k qd
 
-r in x is amplified further by up to MAX_BOOST, the less of it the null space takes, so that the arm
-is as easy to push as by reflex. The hand's acceleration is w, whatever x is; among all such qdd this one is nearest to x, measured
-by the kinetic energy. w = -b V brakes a hand that moves, then w = Kp e - Kd V holds it. A push
-that the null space cannot follow, of which it takes less than MIN_SHARE, is followed as by
-`Reflex`; so is every push on an arm without redundancy or near a singular posture.
+The hand's acceleration is w, whatever x is; among all such qdd this one is nearest to x, measured
+by the kinetic energy. In x, r is amplified further, up to MAX_BOOST times, the less of it the null
+space takes, so that the arm is as easy to push as by reflex. w = -b V brakes a hand that moves,
+then w = Kp e - Kd V holds it. A push of which the null space takes less than MIN_SHARE is followed
+as by `Reflex`; so is every push on an arm without redundancy or near a singular posture.
 """
 
 import math
