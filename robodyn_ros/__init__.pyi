@@ -94,6 +94,7 @@ from .dynamics.kinematics import (
     jacobian as jacobian,
     jacobian_rate_product as jacobian_rate_product,
 )
+from .dynamics.limit_use import Binding as Binding
 from .dynamics.link_motion import (
     LinkMotion as LinkMotion,
     joint_wrenches as joint_wrenches,
@@ -188,7 +189,6 @@ from .trajectory.joint_move import JointMove as JointMove, joint_move as joint_m
 from .trajectory.piecewise import PiecewisePolynomial as PiecewisePolynomial
 from .trajectory.plot import plot_trajectory as plot_trajectory
 from .trajectory.scaling import (
-    Binding as Binding,
     ScaledTrajectory as ScaledTrajectory,
     check_limits as check_limits,
     fastest as fastest,

@@ -4,6 +4,10 @@ from dataclasses import dataclass
 
 from ..settings import check, group, setting
 from .elastic_settings import ElasticSettings
+from .law_settings import AdaptiveSettings, TaskSettings
+
+Numbers = tuple[float, ...]
+LAWS = ("passivity", "computed_torque", "pd_gravity", "pid", "task_space", "adaptive", "elastic")
 
 
 @dataclass(frozen=True)
@@ -13,26 +17,66 @@ class ArmSettings:
     controller: str = setting(
         "passivity",
         "tracking law",
-        choices=("passivity", "computed_torque", "pd_gravity", "pid", "elastic"),
+        choices=LAWS,
     )
+    computed_torque: str = setting(
+        "tracking", "form of the computed torque", choices=("tracking", "position", "predictive")
+    )
+    gravity_at: str = setting(
+        "measured", "pd_gravity: posture of the weight", choices=("measured", "desired")
+    )
+    task: TaskSettings = group(TaskSettings)
+    adaptive: AdaptiveSettings = group(AdaptiveSettings)
     elastic: ElasticSettings = group(ElasticSettings)
-    frequency: tuple[float, ...] = setting(
+    frequency: Numbers = setting(
         (30.0,), "natural frequency of the law, critically damped at posture 0", "rad/s", 0.1, 1e3
     )
+    kp: Numbers = setting(
+        (), "K_P, as the law defines it; empty: by frequency", low=0.0, numbers=True
+    )
+    kd: Numbers = setting(
+        (), "K_D, as the law defines it; empty: by frequency", low=0.0, numbers=True
+    )
+    ki: Numbers = setting(
+        (), "pid: K_I; empty: by frequency", "N m/(rad s)", low=0.0, numbers=True
+    )
+    rate: Numbers = setting(
+        (), "passivity, adaptive: Lambda; empty: the frequency", "1/s", low=0.0, numbers=True
+    )
     friction: bool = setting(False, "compensate the model's friction at the reference velocity")
+    friction_observer: float = setting(
+        0.0,
+        "observe the drives' friction at this rate and compensate it, if the effort is measured "
+        "behind them; 0: do not",
+        "1/s",
+        0.0,
+        1e3,
+    )
     torque_share: float = setting(
         1.0, "share of the model's torque limits that is used", "", 0.01, 1.0
     )
-    tau_rate_max: tuple[float, ...] = setting((1000.0,), "torque rate limit", "N m/s or N/s", 1.0)
+    tau_rate_max: Numbers = setting((1000.0,), "torque rate limit", "N m/s or N/s", 1.0)
+    qdd_max: Numbers = setting(
+        (), "acceleration limit of the reference; empty: none", "rad/s^2", low=0.01, numbers=True
+    )
+    scaling: str = setting(
+        "live",
+        "trajectories beyond the limits: slow down where needed, or reject",
+        choices=("live", "strict"),
+    )
+    catch_up: float = setting(
+        1.25, "largest speed, over that of the trajectory, to make up for a delay", "", 1.0, 4.0
+    )
     reaction: str = setting(
         "stop",
-        "reaction to contact: go on, brake, float freely, follow the push, retract along it",
-        choices=("none", "stop", "float", "reflex", "admittance"),
+        "reaction to contact: go on, brake, float freely, follow the push, retract along it, give "
+        "way but keep the hand",
+        choices=("none", "stop", "float", "reflex", "admittance", "null_space"),
     )
-    reflex_gain: tuple[float, ...] = setting(
-        (2.0,), "reflex: amplification of the external torque", "", 0.0, 100.0
+    reflex_gain: Numbers = setting(
+        (2.0,), "reflex, null_space: amplification of the external torque", "", 0.0, 100.0
     )
-    admittance_gain: tuple[float, ...] = setting(
+    admittance_gain: Numbers = setting(
         (5.0,), "admittance: inertia of the arm over the apparent one", "", 1e-3, 100.0
     )
     admittance_damping: float = setting(

@@ -3,27 +3,23 @@
 ArmParts holds the laws and reactions made from one set of settings; ArmTorque runs them.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ..dynamics.dispatch import per_joint
-from ..dynamics.mass_matrix import mass_matrix
+from ..dynamics.friction import friction_torque
 from ..dynamics.newton_euler import gravity_torque
 from ..model.robot import RobotModel
 from ..sensing.settings import SensingSettings
 from .arm_settings import ArmSettings
 from .controller import Array, Controller, JointState
-from .laws.computed_torque import ComputedTorqueController
-from .laws.elastic import ElasticJointController
-from .laws.friction_compensation import FrictionFeedForward
+from .law_factory import reaction_of, tracking_law
 from .laws.momentum_damping import MomentumDampingController
-from .laws.passivity import PassivityController
-from .laws.pd_gravity import PdGravityController
-from .laws.pid import PidController
 from .limits import Limiter, TorqueLimits
-from .reactions import Admittance, Float, Reaction, Reflex, Stop
-from .reference import Path, Reference, blend_time
+from .live_scaling import LiveScaling, Path, PathTable, ScalingLimits
+from .reactions import Reaction, Stop
+from .reference import Reference, blend_time
 from .sample_timeline import SampleTimeline
 from .tracking_guard import TrackingGuard
 
@@ -37,54 +33,31 @@ class ArmParts(NamedTuple):
     stop: Stop
     idle: MomentumDampingController
     rate_limiter: Limiter  # without torque limits: lowered ones are approached at the rate limit
+    scaling: ScalingLimits  # of the reference
 
     @classmethod
     def of(cls, model: RobotModel, settings: ArmSettings) -> "ArmParts":
         """Return the parts for a robot; raise an error if the settings do not fit it."""
-        law = _tracking_law(model, settings)
+        law = tracking_law(model, settings)
         return cls(
             settings,
             law,
-            _reaction(law, settings),
+            reaction_of(law, settings),
             Stop(law, settings.braking),
             MomentumDampingController.sharing_limits(law, damping=settings.damping),
             Limiter(model, TorqueLimits(np.inf, law.limits.tau_rate_max)),
+            _scaling_limits(model, law, settings),
         )
 
 
-def _tracking_law(model: RobotModel, settings: ArmSettings) -> Controller:
-    w = per_joint(model, "frequency", settings.frequency)
-    rate = per_joint(model, "tau_rate_max", settings.tau_rate_max)
-    limits = TorqueLimits(settings.torque_share * model.tau_max, rate)
-    options: dict[str, Any] = {"limits": limits}
-    if settings.friction:
-        options["compensation"] = FrictionFeedForward(model)
-    if settings.controller == "passivity":
-        return PassivityController.with_frequency(model, w, **options)
-    if settings.controller == "computed_torque":
-        return ComputedTorqueController.with_frequency(model, w, **options)
-    if settings.controller == "elastic":
-        elastic = settings.elastic.options()
-        return ElasticJointController.with_frequency(model, w, **elastic, **options)
-    inertia = np.diag(mass_matrix(model, np.zeros(model.n)))
-    if settings.controller == "pd_gravity":
-        return PdGravityController(model, w**2 * inertia, 2.0 * w * inertia, **options)
-    return PidController.with_triple_pole(model, w, **options)
-
-
-def _reaction(law: Controller, settings: ArmSettings) -> Reaction | None:
-    # Gains are checked even if they are not used
-    reflex_gain = per_joint(law.model, "reflex_gain", settings.reflex_gain)
-    admittance_gain = per_joint(law.model, "admittance_gain", settings.admittance_gain)
-    if settings.reaction == "none":
-        return None
-    if settings.reaction == "stop":
-        return Stop(law, settings.braking)
-    if settings.reaction == "float":
-        return Float(law, settings.damping)
-    if settings.reaction == "reflex":
-        return Reflex(law, reflex_gain, settings.damping)
-    return Admittance(law, admittance_gain, settings.admittance_damping, settings.braking)
+def _scaling_limits(model: RobotModel, law: Controller, settings: ArmSettings) -> ScalingLimits:
+    tau_max = np.broadcast_to(law.limits.tau_max, (model.n,)).copy()
+    if law.compensation is not None:  # its compensation takes a part
+        fastest = np.where(np.isfinite(model.qd_max), model.qd_max, 1.0)
+        tau_max -= np.minimum(np.abs(friction_torque(model, fastest)), 0.5 * tau_max)
+    rate = np.broadcast_to(law.limits.tau_rate_max, (model.n,)).copy()
+    qdd_max = per_joint(model, "qdd_max", settings.qdd_max) if settings.qdd_max else np.inf
+    return ScalingLimits(tau_max, rate, model.qd_max.copy(), np.full(model.n, qdd_max))
 
 
 class ArmTorque:
@@ -100,7 +73,8 @@ class ArmTorque:
         self.started = self.released = False
         self.state = JointState(self._zeros, self._zeros)
         self.target = self._zeros
-        self.reference = Reference(self._zeros)
+        scaling = LiveScaling(model, parts.scaling, parts.settings.catch_up)
+        self.reference = Reference(self._zeros, scaling)
         self.reaction: Reaction = parts.stop
         self.timeline = SampleTimeline(sensing)
         self.guard = TrackingGuard(model, sensing)
@@ -113,6 +87,7 @@ class ArmTorque:
     def apply(self, parts: ArmParts, yielding: bool) -> None:
         """Take over new settings at the last torque; a reaction at work goes on."""
         old, self.parts, before = self.parts, parts, self.reaction
+        self.reference.scaling.configure(parts.scaling, parts.settings.catch_up)
         self.reaction = (parts.reaction if before is old.reaction else None) or parts.stop
         if self.started:
             parts.rate_limiter.reset(old.rate_limiter.tau)
@@ -139,9 +114,9 @@ class ArmTorque:
         """Hold the posture in which the arm came to rest."""
         self._hold_at(self.reaction.reference.q)
 
-    def follow_path(self, trajectory: Path, s: float, away: Array) -> None:
+    def follow_path(self, trajectory: Path, s: float, away: Array, table: PathTable) -> None:
         """Blend into the trajectory."""
-        self.reference.follow(trajectory, s, self._blend_time(away))
+        self.reference.follow(trajectory, s, self._blend_time(away), table)
 
     def stop_reference(self) -> None:
         """Bring the reference to rest within `ramp`."""
@@ -149,7 +124,7 @@ class ArmTorque:
 
     def resume(self) -> None:
         """Return to the interrupted point, then follow the trajectory."""
-        self.parts.law.reset(self.parts.law.tau)
+        self.parts.law.take_over(self.parts.law.tau)
         q = self.reaction.reference.q
         seconds = self._blend_time(self.reference.interrupted_at - q)
         self.reference.resume(q, seconds, self.parts.settings.ramp)
@@ -206,7 +181,7 @@ class ArmTorque:
         return self.tau
 
     def _hold_at(self, q: Array) -> None:
-        self.parts.law.reset(self.parts.law.tau)
+        self.parts.law.take_over(self.parts.law.tau)
         self.reference.stay(q)
 
     def _begin(self, reaction: Reaction) -> None:

@@ -113,6 +113,10 @@ class Controller(ABC):
         if self.compensation is not None:
             self.compensation.reset()
 
+    def take_over(self, tau: npt.ArrayLike) -> None:
+        """Start at the torque `tau` (n,), as `reset`; what was learned is kept."""
+        self.reset(tau)
+
     @abstractmethod
     def _law(self, state: Any, reference: Any, dt: float) -> int:
         """Write `self._wanted`; return 0, or 1 and keep nothing if an input is bad."""

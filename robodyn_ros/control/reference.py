@@ -1,14 +1,14 @@
 """Reference: a path with a clock of its own, plus an offset that fades.
 
-    q_ref(t) = path(s(t)) + offset(t)
+    q_ref(t) = path(s(t)) + offset(s(t))
 
 The offset is the distance from the path when following began, in position, velocity and
-acceleration; a quintic takes it to 0, so that nothing jumps. The clock s stops while the arm
-reacts and speeds up again afterwards:  qd = path' s',  qdd = path'' s'^2 + path' s'', ...
+acceleration; a quintic takes it to 0, so that nothing jumps. The clock s is that of
+`LiveScaling`: it slows down where the limits ask for it, stops while the arm reacts, and speeds up
+again afterwards.
 """
 
 import math
-from typing import Any, Protocol
 
 import numpy as np
 
@@ -16,10 +16,13 @@ from ..dynamics.motion import Motion, smooth_step
 from ..errors import ArgumentError
 from ..model.rigid_body import Array
 from ..model.robot import RobotModel
+from .live_scaling import LiveScaling, Path, PathTable
 
 CHECKED_INSTANTS = 9  # of a trajectory, at which the joint limits are checked
 LIMIT_TOLERANCE = 1e-3  # [rad or m], beyond the joint limits
 PEAK_SPEED = 1.875  # of a smooth step, over its mean speed
+STRETCH, MAX_STRETCHES = 1.2, 12  # of a return that exceeds limits
+NO_OFFSET = 1e-9  # [rad or m], distance from the start of a path that counts as none
 DEFAULT_SPEED = math.pi  # [rad/s or m/s], of joints without a speed limit
 
 
@@ -32,17 +35,6 @@ FADE = np.array(
         [0.0, 0.0, 0.5, -1.5, 1.5, -0.5],
     ]
 )
-
-
-class Path(Protocol):
-    """A path to follow; before 0 and after `duration` it rests at its ends."""
-
-    @property
-    def duration(self) -> float:
-        """Duration [s]."""
-
-    def at(self, t: float) -> Any:
-        """Return the `Motion` at the time t [s], (n,) each."""
 
 
 class Rest:
@@ -60,32 +52,46 @@ class Rest:
 class Reference:
     """Reference `motion`, smooth also when another `path` is followed; s: the path's clock [s]."""
 
-    def __init__(self, q: Array) -> None:
-        self._offset: Array | None = None  # (6, n), coefficients
-        self._faded, self._fade_time = 0.0, 1.0  # elapsed share of the fade time; that time [s]
+    def __init__(self, q: Array, scaling: LiveScaling) -> None:
+        self.scaling = scaling
         self._ramp = self._ramped = 0.0  # [s], in which the clock speeds up (0: it has); so far
-        self._stopped_at = 0.0  # [s], the clock when it stopped
+        self._returning = False  # to the point where it was interrupted
         self.stay(q)
 
     def stay(self, q: Array) -> None:
         """Rest at q (n,) at once."""
-        self._follow(Rest(q), 0.0)
-        self.motion = self._on_path()
+        self._leave(Rest(q), 0.0)
+        self.scaling.leave()
+        self.motion = Motion.at_rest(q)
 
-    def follow(self, path: Path, s: float, seconds: float) -> None:
-        """Follow a path from its time s [s] on; fade the offset within this many seconds."""
-        self._follow(path, s)
-        self._fade_from(self.motion, seconds)
+    def follow(self, path: Path, s: float, seconds: float, table: PathTable | None = None) -> None:
+        """Follow a path from its time s [s] on; fade the offset within this many seconds.
+
+        table: of this path from s on, if it is known already.
+        """
+        self._leave(path, s)
+        self._begin(path, s, seconds, table)
 
     def stop(self, seconds: float) -> None:
-        """Come to rest within this many seconds."""
+        """Come to rest within this many seconds, or as soon as the limits allow it."""
         self.follow(Rest(self.motion.q + 0.5 * seconds * self.motion.qd), 0.0, seconds)
 
     def resume(self, q: Array, seconds: float, ramp: float) -> None:
         """Return from rest at q (n,) within `seconds`; then speed the clock up for `ramp` [s]."""
+        self._stopped_at, back_at = self.s, self.interrupted_at
         self.motion = Motion.at_rest(q)
         self._ramp, self._ramped = ramp, 0.0
-        self._fade_from(self.motion, seconds)
+        self._returning = bool((back_at != q).any())
+        if self._returning:
+            self._begin_return(q - back_at, Rest(back_at), seconds)
+        else:
+            self._continue()
+
+    @property
+    def s(self) -> float:
+        """Time on the path [s]."""
+        at_rest = self._returning or isinstance(self.path, Rest)
+        return self._stopped_at if at_rest else self.scaling.s
 
     @property
     def resuming(self) -> bool:
@@ -95,7 +101,7 @@ class Reference:
     @property
     def arrived(self) -> bool:
         """Whether it rests at the end of the path."""
-        return self.s >= self.path.duration and self._offset is None and not self.resuming
+        return self.scaling.arrived and not self.resuming
 
     @property
     def interrupted_at(self) -> Array:
@@ -104,75 +110,57 @@ class Reference:
 
     def advance(self, dt: float) -> Motion:
         """Return the reference motion dt [s] later."""
-        spare = dt  # [s], left after the offset has faded
-        if self._offset is not None:
-            self._faded += dt / self._fade_time
-            spare = (self._faded - 1.0) * self._fade_time
-            if spare >= 0.0:
-                self._offset = None
-        if not self.resuming:
-            self.s += dt
-        elif self._offset is None:
-            self._start_clock(spare)
-        self.motion = self._on_path()
-        if self._offset is not None:
-            self.motion = _sum(self.motion, self._faded_offset())
+        if isinstance(self.path, Rest) and self.scaling.arrived and not self.resuming:
+            return self.motion
+        if self._returning and self.scaling.arrived:
+            self._continue()
+        rate, slope = 1.0, 0.0
+        if self.resuming and not self._returning:
+            before = self._ramped / self._ramp
+            self._ramped += dt
+            x = self._ramped / self._ramp
+            rate = self._ramp * (_ramp_progress(x) - _ramp_progress(before)) / dt
+            slope = (smooth_step(x)[0] - smooth_step(before)[0]) / dt
+            if x >= 1.0:
+                self._ramp = 0.0
+        self.motion = self.scaling.advance(dt, rate, slope)
         return self.motion
 
-    def _start_clock(self, dt: float) -> None:
-        """Raise the rate of the clock from 0 to 1 by a smooth step."""
-        self._ramped += dt
-        x = min(self._ramped / self._ramp, 1.0)
-        progress = x**4 * (2.5 + x * (x - 3.0))  # the step's integral, 1/2 at its end
-        self.s = self._stopped_at + self._ramp * progress
-        if x == 1.0:
-            self.s += self._ramped - self._ramp
-            self._ramp = 0.0
+    def _leave(self, path: Path, s: float) -> None:
+        self.path, self._stopped_at = path, s
+        self._ramp, self._returning = 0.0, False
 
-    def _follow(self, path: Path, s: float) -> None:
-        self.path, self.s = path, s
-        self._ramp, self._offset = 0.0, None
+    def _begin(self, path: Path, s: float, seconds: float, table: PathTable | None = None) -> None:
+        at, motion, T = path.at(s), self.motion, seconds
+        away = np.array([motion.q - at.q, T * (motion.qd - at.qd), T**2 * (motion.qdd - at.qdd)])
+        at_rest = not (motion.qd.any() or motion.qdd.any())
+        if not away.any() or (at_rest and np.abs(away[0]).max() < NO_OFFSET):
+            if table is None:
+                table = PathTable(self.scaling.model, path, s)
+        else:
+            table = PathTable(self.scaling.model, path, s, FADE.T @ away, seconds)
+        self.scaling.begin(table, motion)
 
-    def _on_path(self) -> Motion:
-        """Return the motion along the path at the rate of the clock."""
-        at = self.path.at(self.s)
-        if self._ramp == 0.0:
-            return at
-        v, a, b, _ = smooth_step(self._ramped / self._ramp)
-        a, b = a / self._ramp, b / self._ramp**2
-        return Motion(
-            at.q,
-            at.qd * v,
-            at.qdd * v**2 + at.qd * a,
-            at.qddd * v**3 + 3.0 * at.qdd * v * a + at.qd * b,
-        )
+    def _begin_return(self, away: Array, to: Rest, seconds: float) -> None:
+        """Move by a quintic, slow enough for every limit if that is possible."""
+        fade = FADE.T[:, :1] * away
+        for _ in range(MAX_STRETCHES):
+            table = PathTable(self.scaling.model, to, 0.0, fade, seconds)
+            if table.is_easy(self.scaling.limits):
+                break
+            seconds *= STRETCH
+        self.scaling.begin(table, self.motion)
 
-    def _fade_from(self, motion: Motion, seconds: float) -> None:
-        self._stopped_at = self.s
-        on_path = self._on_path()
-        T = seconds
-        away = np.array(
-            [motion.q - on_path.q, T * (motion.qd - on_path.qd), T**2 * (motion.qdd - on_path.qdd)]
-        )
-        self._offset = FADE.T @ away if away.any() else None
-        self._faded, self._fade_time = 0.0, seconds
-
-    def _faded_offset(self) -> Array:
-        """Return the offset and its first three derivatives (4, n)."""
-        x, T = self._faded, self._fade_time
-        powers = np.array(
-            [
-                [1.0, x, x**2, x**3, x**4, x**5],
-                [0.0, 1.0, 2.0 * x, 3.0 * x**2, 4.0 * x**3, 5.0 * x**4],
-                [0.0, 0.0, 2.0, 6.0 * x, 12.0 * x**2, 20.0 * x**3],
-                [0.0, 0.0, 0.0, 6.0, 24.0 * x, 60.0 * x**2],
-            ]
-        )
-        return np.asarray((powers @ self._offset) / T ** np.arange(4.0)[:, None])
+    def _continue(self) -> None:
+        """Follow the path from where it was interrupted, from rest."""
+        self._returning = False
+        table = PathTable(self.scaling.model, self.path, self._stopped_at)
+        self.scaling.begin(table, self.motion, 0.0)
 
 
-def _sum(motion: Motion, offset: Array) -> Motion:
-    return Motion(*(x + y for x, y in zip(motion, offset, strict=True)))
+def _ramp_progress(x: float) -> float:
+    """Return the integral of a smooth step from 0 to x, and of 1 beyond its end."""
+    return x**4 * (2.5 + x * (x - 3.0)) if x < 1.0 else x - 0.5
 
 
 def speed_limits(model: RobotModel) -> Array:

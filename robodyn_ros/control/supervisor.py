@@ -13,15 +13,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..dynamics.limit_use import Binding
 from ..dynamics.motion import Motion
-from ..errors import RobodynError
+from ..errors import ArgumentError, RobodynError
 from ..model.robot import RobotModel
 from ..sensing.sample import Sample, Status
 from ..sensing.settings import SensingSettings
 from .arm_settings import ArmSettings
 from .arm_torque import ArmParts, ArmTorque
 from .controller import PERIOD, Array, JointState, joint_array
-from .reference import Path, check_joint_limits, check_start
+from .live_scaling import Path, PathTable
+from .reference import check_joint_limits, check_start
 from .transitions import FOLLOWING, LATCHED, REJECT, ROWS, TRANSITIONS, Event, Mode
 
 RAMP_DOWN_TIMEOUT = 0.05  # [s], upper bound of `timeout` after `ramp_down`
@@ -84,6 +86,16 @@ class Supervisor:
     def sensing(self, sensing: SensingSettings) -> None:
         self._sensing = self._arm.timeline.sensing = sensing
         self._arm.guard.configure(sensing)
+
+    @property
+    def time(self) -> float:
+        """Time of the last usable sample [s]."""
+        return self._arm.timeline.t
+
+    @property
+    def delay(self) -> float:
+        """Time by which the reference is behind its trajectory [s]."""
+        return self._arm.reference.scaling.delay
 
     @property
     def tau(self) -> Array:
@@ -168,11 +180,13 @@ class Supervisor:
 
     # events: requests
 
-    def follow(self, trajectory: Path, at: float | None = None) -> None:
+    def follow(self, trajectory: Path, at: float | None = None) -> tuple[Binding, ...]:
         """Follow a trajectory from now on, or as if it had begun at the time `at` [s].
 
         A small distance from its start is blended out. A start further away than
-        `start_tolerance`, or a way out of the joint limits, is rejected.
+        `start_tolerance`, or a way out of the joint limits, is rejected. Returns which limits it
+        breaks at its own speed, the worst first: with `scaling: live` it is slowed down where it
+        does, with `strict` it is rejected.
         """
         if not self._arm.started:
             raise RobodynError("no sample was received yet: the arm's posture is unknown")
@@ -183,7 +197,21 @@ class Supervisor:
         start = joint_array(self.model, "the trajectory's start", trajectory.at(s).q)
         check_start(self.model, start, now, self.settings.start_tolerance)
         check_joint_limits(self.model, trajectory, now)
-        self._fire(Event.FOLLOW, "", trajectory, s, start - now)
+        table = PathTable(self.model, trajectory, s)
+        exceeded = self._check_scaling(table)
+        self._fire(Event.FOLLOW, "", trajectory, s, start - now, table)
+        return exceeded
+
+    def _check_scaling(self, table: PathTable) -> tuple[Binding, ...]:
+        """Return the limits that a trajectory breaks; reject it if it cannot be followed."""
+        limits = self._arm.parts.scaling
+        table.check_weight(limits)
+        exceeded = table.exceeded(limits)
+        if exceeded and self.settings.scaling == "strict":
+            raise ArgumentError(
+                f"the trajectory exceeds limits (arm.scaling: strict): {exceeded[0]}"
+            )
+        return exceeded
 
     def hold(self) -> None:
         """Leave the trajectory and come to rest smoothly."""

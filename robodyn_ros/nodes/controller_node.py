@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
+from geometry_msgs.msg import PoseStamped
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool, Trigger
@@ -21,14 +22,17 @@ from ..errors import ArgumentError, RobodynError
 from ..model.robot import RobotModel
 from ..sensing.sample import Sample, Status
 from ..sensing.settings import SensingSettings
+from ..trajectory.piecewise import PiecewisePolynomial
 from ..trajectory.trajectory_msg import from_points
 from .codec import controller_state, read_collision_state, read_effort, seconds
 from .command_conflict import CommandConflict
-from .log_lines import mode_line
+from .log_lines import limits_line, mode_line
 from .node_kernels import CONTROLLER
 from .node_settings import ControllerSettings
+from .pose_target import PosePlanner, base_name, plan_pose, pose_of_message
 from .runtime import LATCHED, STATE_IN, STATE_OUT, EffortMessage, JointStateMessage, run
 from .state_node import StateNode
+from .trajectory_action import TrajectoryAction, action_type
 
 LOST_AFTER = 2  # repetitions of a joint state after which the command counts as lost
 REST_POLL = 0.02  # [s] between two checks of whether the arm has come to rest
@@ -62,6 +66,11 @@ class ControllerNode(StateNode):
         self.local_subscription(
             JointTrajectory, "~/joint_trajectory", self._on_trajectory, 10, keep_remote=True
         )
+        self.planner = PosePlanner()
+        self.action: TrajectoryAction | None = None
+        self.local_subscription(PoseStamped, "~/pose_target", self._on_pose_target, 10)
+        if kind := action_type():
+            self.action = TrajectoryAction(self, kind, self.arm, self._follow_message)
         # One message per sample: open only if the reaction needs it
         residual = "dynamics_node/residual"
         self.residuals = self.local_subscription(JointState, residual, self._on_residual, STATE_IN)
@@ -112,6 +121,9 @@ class ControllerNode(StateNode):
         self._command_unless_blind(tau, sample.t, self.settings.sensing.invalid_time)
         self._publish_state(sample.t)
         self._publish_reference(sample.t)
+        self._follow_plan()
+        if self.action is not None:
+            self.action.update()
         silent = sample.t - self.detector_stamp
         if 0.0 < self.settings.detector_timeout < silent and self.detector_heard:
             self.arm.safe_hold(f"no verdict of the detector for {silent:.3f} s")
@@ -180,11 +192,52 @@ class ControllerNode(StateNode):
 
     def _on_trajectory(self, message: JointTrajectory) -> None:
         try:
-            own, start = self.arm.model.joint_names, self.arm.reference[:3]
-            names, points = message.joint_names, message.points
-            self.arm.follow(from_points(names, points, joint_names=own, start=start))
+            self._follow_message(message)
         except RobodynError as error:
             self.warn_refused(f"rejected a trajectory: {error}")
+            return
+        if self.action is not None:
+            self.action.replace()
+
+    def _follow_message(self, message: JointTrajectory) -> None:
+        """Follow a trajectory from its stamp on, or from now on if that is 0; or raise."""
+        own, start = self.arm.model.joint_names, self.arm.reference[:3]
+        names, points = message.joint_names, message.points
+        trajectory = from_points(names, points, joint_names=own, start=start)
+        at = seconds(message.header.stamp) or None
+        if at is not None and self.arm.time - at > trajectory.duration:
+            late = self.arm.time - at - trajectory.duration
+            raise ArgumentError(f"it ended {late:.3g} s ago, by its stamp; 0 means now")
+        self._follow(trajectory, at)
+
+    def _follow(self, trajectory: PiecewisePolynomial, at: float | None = None) -> None:
+        exceeded = self.arm.follow(trajectory, at)
+        self.planner.cancel()
+        if exceeded:
+            self.log_line(limits_line(exceeded))
+
+    def _on_pose_target(self, message: PoseStamped) -> None:
+        """Plan the way of the hand to a pose, in a thread."""
+        try:
+            if not self.statistics.samples:
+                raise ArgumentError("no joint state was received yet")
+            target = pose_of_message(message, base_name(self.arm.model))
+            model, task, q = self.arm.model, self.settings.arm.task, self.arm.reference.q
+            self.planner.request(lambda: plan_pose(model, task, q, target))
+        except RobodynError as error:
+            self.warn_refused(f"rejected a pose target: {error}")
+
+    def _follow_plan(self) -> None:
+        """Follow the way to a pose target, once it is planned."""
+        plan = self.planner.take()
+        if plan is None:
+            return
+        try:
+            if isinstance(plan, RobodynError):
+                raise plan
+            self._follow(plan)
+        except RobodynError as error:
+            self.warn_refused(f"rejected a pose target: {error}")
 
     def _on_residual(self, message: JointState) -> None:
         if not self.arm.uses_residual:
@@ -245,6 +298,7 @@ class ControllerNode(StateNode):
         text = f"{mode.name}: {self.arm.reason}" if stopped else self.statistics.overrun()
         error = f"{np.abs(self.arm.error).max():.2e}"
         facts = {"mode": mode.name, "reason": self.arm.reason, "largest tracking error": error}
+        facts["delay of the trajectory [s]"] = f"{self.arm.delay:.3f}"
         return text, facts | self.statistics.facts()
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum
 from statistics import median
 from typing import NamedTuple
@@ -18,6 +18,7 @@ from ..control.transitions import Mode
 from ..detection.detector import Level
 from ..detection.fault import JOINT_STOP
 from ..detection.verdict import LEAST_FORCE, Ended, Verdict
+from ..dynamics.limit_use import Binding
 
 END_DELAY = 0.3  # [s] without contact after which it is over; a shorter pause is flicker
 LINK_LINES = 3  # about links in one contact at once; then one every
@@ -189,6 +190,13 @@ def mode_line(mode: Mode, reason: str, before: Mode | None) -> Line:
     severity = {Mode.REACTING: Severity.WARN, Mode.SAFE_HOLD: Severity.ERROR}
     text = f"{mode.name}: {reason}" if reason else mode.name
     return Line(severity.get(mode, Severity.INFO), text)
+
+
+def limits_line(exceeded: Sequence[Binding]) -> Line:
+    """Return the line about a trajectory that is slowed down; exceeded: the worst limit first."""
+    worst = {binding.limit: binding for binding in reversed(exceeded)}
+    named = "; ".join(str(b) for b in sorted(worst.values(), key=lambda b: -b.share))
+    return Line(Severity.WARN, f"the trajectory exceeds limits and is slowed down there: {named}")
 
 
 def force_text(force: float) -> str:

@@ -9,12 +9,16 @@ from __future__ import annotations
 from ..control.arm_controller import _squared_norm
 from ..control.laws.computed_torque import _computed_torque
 from ..control.laws.elastic import _elastic, _motors_from_torque
+from ..control.laws.friction_compensation import _observe_friction
 from ..control.laws.momentum_damping import _damp_momentum
 from ..control.laws.passivity import _passivity
 from ..control.laws.pd_gravity import _pd_gravity
 from ..control.laws.pid import _pid
+from ..control.laws.task_kernels import pose_reference, resolved_acceleration
 from ..control.limits import _limit
+from ..control.live_scaling import _advance, _can_start
 from ..control.reactions.admittance import _retract
+from ..control.reactions.null_space import _keep_hand
 from ..control.reactions.reaction import _excursion, largest_speed
 from ..control.tracking_guard import _deviation
 from ..detection.contact_evidence import weigh_link
@@ -24,10 +28,11 @@ from ..detection.monitor_step import mark_joints, restart, step
 from ..detection.noise import restart_noise
 from ..detection.observer import restart_observer, set_step
 from ..dynamics.cpython_binding import builtin, framed
+from ..dynamics.force_rate import _force_rate
 from ..dynamics.friction import _friction, _slide
 from ..dynamics.kinematics import _jacobian, _pose
 from ..dynamics.mass_matrix import _mass_matrix
-from ..dynamics.newton_euler import _gravity
+from ..dynamics.newton_euler import _gravity, _newton_euler
 from ..sensing.effort import applied_torque
 from ..sensing.stamps import heard, is_silent, sample_time
 from ..sensing.stuck import find_stuck, forget_readings
@@ -48,8 +53,10 @@ DETECTOR = (
     restart_contact, mark_joints, *_SAMPLES, applied_torque, *_LINKS,
 )  # fmt: skip
 CONTROLLER = (
-    *_MASS_MATRIX, *_BRAKE, _computed_torque, _pd_gravity, _pid, _elastic, _motors_from_torque,
-    _friction, _slide, _retract, *_SAMPLES, *_GRAVITY, *_PATHS, _squared_norm, _deviation,
+    *_MASS_MATRIX, *_BRAKE, _computed_torque, _pd_gravity, _pid, _friction, _slide, _retract,
+    *_SAMPLES, *_GRAVITY, *_PATHS, _squared_norm, _deviation, _advance, _can_start, _force_rate,
+    _newton_euler, resolved_acceleration, pose_reference, _keep_hand, _elastic,
+    _motors_from_torque, _observe_friction, *_LINKS,
 )  # fmt: skip
 DEMO = _PATHS
 ALL = tuple(dict.fromkeys((*SIMULATOR, *DETECTOR, *CONTROLLER, *DEMO)))

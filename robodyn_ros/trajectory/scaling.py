@@ -5,13 +5,12 @@ purpose is that of [GuarinoLoBianco2009]. `check_limits` reports which limit bin
 which joint and instant.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
 from ..dynamics.dispatch import per_joint
 from ..dynamics.force_rate import force_rate
+from ..dynamics.limit_use import Binding, largest_use, most_used
 from ..errors import ArgumentError
 from ..model.robot import RobotModel
 from . import time_law as laws
@@ -23,31 +22,6 @@ REPORT_SAMPLES = 5000  # of a trajectory, when its limits are checked
 STEADY_POINTS = 2400  # of a path, for its fastest run at constant speed
 BISECTIONS = 50
 MIN_SEPARATION = 1e-6  # of the duration: two instants nearer than this are one
-UNITS = {"torque": "N m", "torque_rate": "N m/s", "velocity": "rad/s"}
-UNITS_PRISMATIC = {"torque": "N", "torque_rate": "N/s", "velocity": "m/s"}
-
-
-@dataclass(frozen=True)
-class Binding:
-    """Instant at which a joint comes nearest to one of its limits, or farthest beyond it."""
-
-    joint: str
-    limit: str  # "torque", "torque_rate" or "velocity"
-    t: float  # [s]
-    value: float  # [unit]
-    bound: float  # [unit]
-    unit: str
-
-    @property
-    def share(self) -> float:
-        """Share of the limit that is used: 1 touches it, more exceeds it."""
-        return abs(self.value) / self.bound
-
-    def __str__(self) -> str:
-        return (
-            f"{self.limit.replace('_', ' ')} of joint '{self.joint}' at {self.t:.4g} s: "
-            f"{self.value:.4g} of {self.bound:.4g} {self.unit} ({100.0 * self.share:.2f} %)"
-        )
 
 
 def check_limits(
@@ -85,11 +59,11 @@ def _bindings(
     t_steps, steps = _mean_rates(model, trajectory, t, tau)
     t_rate, rate = np.append(t, t_steps), np.concatenate([tau_dot, steps])
     found = [
-        *_largest(model, "torque", t, tau, limits.tau_max),
-        *_largest(model, "torque_rate", t_rate, rate, limits.tau_rate_max),
-        *_largest(model, "velocity", t, motion.qd, limits.qd_max),
+        *largest_use(model, "torque", t, tau, limits.tau_max),
+        *largest_use(model, "torque_rate", t_rate, rate, limits.tau_rate_max),
+        *largest_use(model, "velocity", t, motion.qd, limits.qd_max),
     ]
-    return tuple(sorted(found, key=lambda binding: -binding.share))
+    return most_used(found)
 
 
 def _mean_rates(
@@ -102,24 +76,6 @@ def _mean_rates(
     times = np.concatenate([[-dt], t, [t[-1] + dt]])
     rates = np.diff(np.concatenate([before, tau, after]), axis=0) / np.diff(times)[:, None]
     return np.clip(0.5 * (times[1:] + times[:-1]), 0.0, trajectory.duration), rates
-
-
-def _largest(
-    model: RobotModel, limit: str, t: Array, values: Array, bounds: Array
-) -> list[Binding]:
-    at = np.abs(values).argmax(axis=0)
-    prismatic = {int(k) for k in model.coordinate[model.prismatic]}
-    return [
-        Binding(
-            joint=model.joint_names[k],
-            limit=limit,
-            t=float(t[at[k]]),
-            value=float(values[at[k], k]),
-            bound=float(bounds[k]),
-            unit=(UNITS_PRISMATIC if k in prismatic else UNITS)[limit],
-        )
-        for k in np.flatnonzero(np.isfinite(bounds))
-    ]
 
 
 class ScaledTrajectory(PiecewisePolynomial):

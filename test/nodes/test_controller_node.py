@@ -5,9 +5,11 @@ import pytest
 from ros_harness import bench
 
 import robodyn_ros as rd
+from robodyn_ros.dynamics.inverse_kinematics import rotation_vector
 
 from builtin_interfaces.msg import Duration  # isort: skip
 from diagnostic_msgs.msg import DiagnosticArray  # isort: skip
+from geometry_msgs.msg import PoseStamped  # isort: skip
 from sensor_msgs.msg import JointState  # isort: skip
 from std_msgs.msg import Float64MultiArray  # isort: skip
 from std_srvs.srv import SetBool, Trigger  # isort: skip
@@ -170,6 +172,109 @@ def test_law_gains_and_reaction_change_in_motion_without_a_step(talk):
     ):
         result = talk.there.set(talk.node, **bad)
         assert not result.successful and result.reason, bad
+
+
+LAWS = ("passivity", "computed_torque", "pd_gravity", "pid", "task_space", "adaptive", "elastic")
+REACTIONS = ("stop", "float", "reflex", "admittance", "null_space", "none")
+
+
+def test_every_law_and_reaction_is_chosen_by_parameters_in_motion(talk):
+    """Each pair of laws, and of reactions: test/control/test_switching.py."""
+    talk.there.set(talk.node, arm__elastic__measured="motor")
+    goal = np.array(START) + 0.3
+    talk.go(goal, 1.0)
+    talk.let(0.1)
+    for law, reaction in zip(LAWS, (*REACTIONS, "stop"), strict=True):
+        changed = talk.there.set(talk.node, arm__controller=law, arm__reaction=reaction)
+        assert changed.successful, changed.reason
+        talk.let(0.05)
+    assert talk.there.set(talk.node, arm__controller="passivity").successful
+    talk.let(1.0)
+    assert talk.arm.mode is Mode.HOLDING, talk.arm.reason
+    rate = np.abs(np.diff(talk.torques(), axis=0)).max() / 0.002
+    assert rate <= 1000.0 * (1 + 1e-9)
+    np.testing.assert_allclose(talk.states[-1].position, goal, atol=2e-3)
+
+
+def test_a_trajectory_beyond_the_limits_is_announced_and_slowed_down(talk, monkeypatch):
+    lines = []
+    monkeypatch.setattr(talk.node, "log_line", lambda line: lines.append(line.text))
+    goal = np.array(START) + [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+    talk.go(goal, 0.2)  # 9.4 rad/s of 1.9
+    talk.let(0.2)
+    assert talk.arm.mode is Mode.TRACKING
+    told = next(line for line in lines if "exceeds limits" in line)
+    assert "velocity of joint 'joint_1' at 0.1 s: 9.37" in told and "torque rate" in told
+    talk.let(1.2)
+    assert talk.arm.mode is Mode.HOLDING and talk.arm.reason == "arrived"
+    np.testing.assert_allclose(talk.states[-1].position, goal, atol=1e-3)
+    qd = np.array([list(r.velocity) for r in talk.references])
+    assert (np.abs(qd) <= MODEL.qd_max * 1.001).all()
+
+
+def test_strict_refuses_it(talk):
+    assert talk.there.set(talk.node, arm__scaling="strict").successful
+    talk.go(np.array(START) + 0.5, 0.2)
+    talk.let(0.1)
+    assert talk.arm.mode is Mode.HOLDING
+    talk.go(np.array(START) + 0.5, 2.0)
+    talk.let(0.1)
+    assert talk.arm.mode is Mode.TRACKING
+
+
+def test_the_hand_goes_straight_to_a_pose(talk):
+    to_pose = talk.there.node.create_publisher(PoseStamped, "controller_node/pose_target", 10)
+    talk.there.until(lambda: to_pose.get_subscription_count() == 1)
+    assert talk.there.set(talk.node, arm__controller="task_space").successful
+    hand = MODEL.link_names[-1]
+    start = rd.forward_kinematics(MODEL, START, hand)
+    pose = PoseStamped()
+    pose.header.frame_id = "base_link"
+    turn = quaternion(start)
+    o, p = pose.pose.orientation, pose.pose.position
+    o.w, o.x, o.y, o.z = turn
+    p.x, p.y, p.z = (float(x) for x in start[:3, 3] + [0.0, 0.15, -0.1])
+    to_pose.publish(pose)
+    talk.there.until(lambda: talk.arm.mode is Mode.TRACKING, 20.0)
+    talk.there.until(lambda: talk.arm.mode is Mode.HOLDING, 60.0)
+    there = rd.forward_kinematics(MODEL, talk.states[-1].position, hand)
+    np.testing.assert_allclose(there[:3, 3], [p.x, p.y, p.z], atol=1e-3)
+    np.testing.assert_allclose(there[:3, :3], start[:3, :3], atol=2e-3)
+    path = np.array([list(s.position) for s in talk.states[-3000::20]])
+    places = rd.forward_kinematics(MODEL, path, hand)[:, :3, 3] - start[:3, 3]
+    along = np.array([0.0, 0.15, -0.1]) / np.hypot(0.15, 0.1)
+    assert np.linalg.norm(places - np.outer(places @ along, along), axis=1).max() < 1e-3
+
+
+@pytest.mark.parametrize(
+    ("frame", "place", "w", "says"),
+    [
+        ("base_link", (3.0, 0.0, 0.0), 1.0, "reach"),
+        ("camera", (0.3, 0.0, 0.5), 1.0, "camera"),
+        ("", (0.3, 0.0, 0.5), 0.2, "quaternion"),
+        ("", (np.nan, 0.0, 0.5), 1.0, "finite"),
+    ],
+)
+def test_a_pose_that_cannot_be_reached_is_refused(talk, monkeypatch, frame, place, w, says):
+    refused = []
+    monkeypatch.setattr(talk.node, "warn_refused", refused.append)
+    pose = PoseStamped()
+    pose.header.frame_id = frame
+    pose.pose.orientation.w = w
+    pose.pose.position.x, pose.pose.position.y, pose.pose.position.z = place
+    talk.node.receive("~/pose_target", pose)
+    talk.there.until(lambda: refused, 20.0)
+    assert "rejected a pose target" in refused[0] and says in refused[0]
+    assert talk.arm.mode is Mode.HOLDING
+
+
+def quaternion(T):
+    """Return w, x, y, z of a pose's rotation."""
+    R = T[:3, :3]
+    vector = rotation_vector(R)
+    angle = float(np.linalg.norm(vector))
+    axis = vector / angle if angle else vector
+    return (float(np.cos(angle / 2)), *(float(x) for x in np.sin(angle / 2) * axis))
 
 
 def test_bad_joint_states_lead_to_a_safe_hold_and_finite_torque():

@@ -60,6 +60,7 @@ class AdaptiveController(Controller):
     """
 
     _adapted: RobotModel | None
+    _theta: Array
 
     def __init__(
         self,
@@ -119,6 +120,12 @@ class AdaptiveController(Controller):
         """Return to the first estimate; start at `tau` (n,) as any `Controller`."""
         super().reset(tau)
         self._forget()
+
+    def take_over(self, tau: npt.ArrayLike) -> None:
+        """Start at the torque `tau` (n,) with the present estimate."""
+        estimate, adapted = self._theta, self._adapted
+        self.reset(tau)
+        self._theta, self._adapted = estimate, adapted
 
     def _forget(self) -> None:
         self._theta = self._unknowns.start.copy()

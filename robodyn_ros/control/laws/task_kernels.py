@@ -93,6 +93,13 @@ def _pose_error(block, six, J, pose, q, qd, T, V):
     return 0 if bad == 0.0 else 1
 
 
+@kernel("int64(vector, matrix, vector, matrix, vector, vector, matrix)")
+def pose_at_rest(block, six, J, pose, q, qd, T):
+    """Fill the error from a pose at rest, E and ED, the pose and J."""
+    six[NEW_INTEGRAL, :] = 0.0
+    return _pose_error(block, six, J, pose, q, qd, T, six[NEW_INTEGRAL])
+
+
 @inline
 def _gram(J, n, m, damping, S):
     """Fill the lower triangle of S = J J^T + damping 1 for the first m rows of J."""
@@ -104,7 +111,7 @@ def _gram(J, n, m, damping, S):
 
 
 @inline
-def _factor(S, m):
+def factor(S, m):
     """Factor S = L L^T in place; return False if S is not positive definite."""
     for j in range(m):
         d = S[j, j]
@@ -121,7 +128,7 @@ def _factor(S, m):
 
 
 @inline
-def _forward(S, x, m):
+def forward(S, x, m):
     """Solve L x = b in place of b."""
     for i in range(m):
         for k in range(i):
@@ -130,7 +137,7 @@ def _forward(S, x, m):
 
 
 @inline
-def _backward(S, x, m):
+def backward(S, x, m):
     """Solve L^T x = b in place of b."""
     for i in range(m - 1, -1, -1):
         for k in range(i + 1, m):
@@ -145,10 +152,28 @@ def _dexterity(S, x, m):
     for j in range(m):
         for i in range(m):
             x[i] = 1.0 if i == j else 0.0
-        _forward(S, x, m)
+        forward(S, x, m)
         for i in range(m):
             trace += x[i] * x[i]
     return 1.0 / math.sqrt(trace)
+
+
+@kernel("int64(vector, vector, vector, vector, vector, matrix, vector, vector)")
+def pose_reference(block, J, q_d, qd_d, qdd_d, T, V, A):
+    """Fill pose, velocity and acceleration of the hand for a motion of the joints."""
+    n = U(q_d.size)
+    if qd_d.size != n or qdd_d.size != n or J.size != U(6) * n:
+        return 1
+    if _pose(block, q_d, T.reshape(16)) != 0 or _jacobian(block, q_d, J) != 0:
+        return 1
+    if _acceleration_bias(block, q_d, qd_d, A) != 0:
+        return 1
+    for i in range(U(6)):
+        V[i] = 0.0
+        for k in range(n):
+            V[i] += J[i * n + k] * qd_d[k]
+            A[i] += J[i * n + k] * qdd_d[k]
+    return 0
 
 
 @kernel(
@@ -161,11 +186,11 @@ def resolved_acceleration(block, six, own, J, pose, dexterity, m, q, qd, T, V, A
         return 1
     S, x, qdd = six[L : L + U(6)], six[X], own[QDD]
     _gram(J, n, m, 0.0, S)
-    dexterity[0] = _dexterity(S, x, m) if _factor(S, m) else 0.0
+    dexterity[0] = _dexterity(S, x, m) if factor(S, m) else 0.0
     damping = dexterity[1] ** 2 - dexterity[0] ** 2
     if damping > 0.0:
         _gram(J, n, m, damping, S)
-        _factor(S, m)
+        factor(S, m)
     for k in range(n):
         qdd[k] = own[STIFFNESS, k] * (own[POSTURE, k] - q[k]) - own[DAMPING, k] * qd[k]
     # qdd = a + J^+ (w - Jdot qd - J a)
@@ -175,8 +200,8 @@ def resolved_acceleration(block, six, own, J, pose, dexterity, m, q, qd, T, V, A
         x[i] = A[i] + six[KD, i] * six[ED, i] + six[KP, i] * six[E, i] - x[i]
         for k in range(n):
             x[i] -= J[i * n + k] * qdd[k]
-    _forward(S, x, m)
-    _backward(S, x, m)
+    forward(S, x, m)
+    backward(S, x, m)
     for i in range(U(m)):
         for k in range(n):
             qdd[k] += J[i * n + k] * x[i]

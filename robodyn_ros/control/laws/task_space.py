@@ -138,6 +138,30 @@ class TaskSpaceController(_PoseController):
         )  # fmt: skip
 
 
+class JointTaskController(TaskSpaceController):
+    """The law of `TaskSpaceController` for the hand of a `Motion` of the joints.
+
+    The null-space motion is attracted by the joints' reference. Arguments are those of
+    `TaskSpaceController`.
+    """
+
+    def __init__(
+        self, model: RobotModel, link: str, *gains: npt.ArrayLike, **options: Any
+    ) -> None:
+        super().__init__(model, link, *gains, posture=np.zeros(model.n), **options)
+        self._pose = PoseMotion.at_rest(np.eye(4))
+
+    def _law(self, state: Any, reference: Any, dt: float) -> int:
+        r, pose = reference, self._pose
+        if at.pose_reference(self._packed, self._J, r.q, r.qd, r.qdd, *pose):
+            return 1
+        self._own[int(at.POSTURE)] = r.q
+        return super()._law(state, pose, dt)
+
+    def _checked_reference(self, reference: Any) -> Any:
+        return Controller._checked_reference(self, reference)
+
+
 class TaskSpacePid(_PoseController):
     """PID on the pose of a point of a link; its model is J and, on request, gravity.
 

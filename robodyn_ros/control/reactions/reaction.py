@@ -137,7 +137,7 @@ class Reaction:
             self.rest.reset()
             self._holding = False
         elif (at_rest or self._drifts > DRIFT_TIME) and self.holds and not self._holding:
-            self.law.reset(self.law.tau)
+            self.law.take_over(self.law.tau)
             self._holding = True
         if self._holding:
             return self.law.torque(state, self.reference, dt)
