@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ..model.robot import Payload
 from .detector import Level
 from .fault import Fault
 
@@ -44,6 +45,7 @@ class Verdict(NamedTuple):
     confidence: float = 0.0  # probability that `link` is the touched one, 0 to 1; 0: no link
     where: str = ""  # the touched link for people: 'link_5', 'link_5 or beyond'
     ended: Ended | None = None  # of a contact that is over, when its link is decided at last
+    payload: Payload | None = None  # that the monitor has taken over by itself
 
     @property
     def touched(self) -> bool:
