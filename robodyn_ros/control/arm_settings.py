@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from ..settings import check, setting
+from ..settings import check, group, setting
+from .fault_answers import FaultAnswers
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,7 @@ class ArmSettings:
     ramp_down_time: float = setting(
         0.5, "shutdown: remove the torque after braking for this long", "s", 0.0, 10.0
     )
+    on_fault: FaultAnswers = group(FaultAnswers)
     disabled: str = setting("gravity", "torque while disabled", choices=("gravity", "zero"))
 
     def __post_init__(self) -> None:

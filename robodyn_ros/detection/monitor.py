@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from ..dynamics.kinematics import forward_kinematics
 from ..errors import ArgumentError
-from ..model.robot import RobotModel
+from ..model.robot import Payload, RobotModel
 from ..model.surface import LinkSurfaces, surface_points
 from ..sensing.effort_settings import EffortSettings
 from ..sensing.gap_compensation import GapCompensation
@@ -81,7 +81,7 @@ class ContactMonitor:
         surfaces: LinkSurfaces | None = None,
         links: bool = True,
     ) -> None:
-        self.model = model
+        self.model = self._bare = model
         self._surfaces = (surfaces or surface_points(model)) if links else None
         self._link_side: RobotModel | None = None  # the model without rotors, once it is needed
         self._own, self._rows = np.zeros(int(at.SCALARS)), np.zeros((int(at.ROWS), model.n))
@@ -164,6 +164,17 @@ class ContactMonitor:
             f"bias of {self.model.joint_names[k]} at its limit, {bias[k]:+.3g}: its torque is off "
             "by more (monitor.bias.limit, effort.offset)"
         )
+
+    @property
+    def found_payload(self) -> Payload | None:
+        """The payload that the open case names."""
+        return None
+
+    def set_payload(self, payload: Payload | None) -> None:
+        """Take a payload into the model, or none."""
+        self.model = self._bare if payload is None else self._bare.replace(payload=payload)
+        self._link_side = None
+        self.apply(self.prepare(self.settings))
 
     def tare(self) -> Array:
         """Take the present residual for its bias and return it (n,) [N m or N], or raise."""

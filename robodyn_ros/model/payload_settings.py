@@ -26,6 +26,11 @@ class PayloadSettings(ParameterSet):
         "kg m^2",
     )
 
+    @property
+    def held(self) -> tuple[str, float, Numbers, Numbers]:
+        """What the link holds; a subclass may have other fields, too."""
+        return self.link, self.mass, self.com, self.inertia
+
     def payload(self, model: RobotModel) -> Payload | None:
         """Return the payload, or None without mass; raise if it does not fit the robot."""
         if len(self.inertia) not in (1, 3, 9):

@@ -21,7 +21,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from visualization_msgs.msg import Marker, MarkerArray
 
 from ..detection.detector import Level
-from ..detection.fault import COLLISION, JOINT_STOP, PAYLOAD, UNDECIDED, Fault
+from ..detection.fault import HARMLESS_KINDS, Fault
 from ..detection.verdict import LEVEL_OF, SEVERITY, Verdict
 from ..model.rigid_body import as_inertia
 from ..model.robot import Payload
@@ -64,10 +64,6 @@ class FaultReport(NamedTuple):
     runner_up: str
     remedy: str
     text: str  # all of it in words
-
-
-# Cases that are no defect of the arm
-HARMLESS = (COLLISION, JOINT_STOP, PAYLOAD, UNDECIDED)
 
 
 def seconds(stamp: Time) -> float:
@@ -139,7 +135,7 @@ def fault_state(source: str, t: float, *faults: Fault | None) -> DiagnosticArray
 def _fault_status(source: str, fault: Fault | None) -> DiagnosticStatus:
     if fault is None:
         return _status(source, DiagnosticStatus.OK, "no fault", {"kind": ""})
-    level = DiagnosticStatus.WARN if fault.kind in HARMLESS else DiagnosticStatus.ERROR
+    level = DiagnosticStatus.WARN if fault.kind in HARMLESS_KINDS else DiagnosticStatus.ERROR
     texts = {
         "kind": fault.kind,
         "joint": fault.joint,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..control.arm_settings import ArmSettings
@@ -112,7 +112,7 @@ class FollowedPayloadSettings(PayloadSettings):
     """A payload that may change by itself while the arm works."""
 
     follow: bool = setting(False, "take over by itself what is found in the gripper")
-    max_mass: float = setting(10.0, "heaviest payload to take over", "kg", 0.0, MAX_MASS)
+    max_mass: float = setting(5.0, "heaviest payload to take over", "kg", 0.0, MAX_MASS)
 
 
 @dataclass(frozen=True)
@@ -177,6 +177,18 @@ class DynamicsSettings:
     def __post_init__(self) -> None:
         check(self)
         _check_sampled("gain", "1/s", self.monitor.gain, self.rate)
+
+    @property
+    def of_monitor(self) -> MonitorSettings:
+        """Settings of the monitor, those of the payload included."""
+        held = self.payload
+        faults = replace(
+            self.monitor.faults,
+            payload_link=held.link,
+            payload_follow=held.follow,
+            payload_max_mass=held.max_mass,
+        )
+        return replace(self.monitor, faults=faults)
 
 
 @dataclass(frozen=True)
