@@ -15,7 +15,7 @@ from std_srvs.srv import Trigger
 from visualization_msgs.msg import MarkerArray
 
 from ..detection.detector import Level
-from ..detection.fault import HARMLESS_KINDS, Fault
+from ..detection.fault import HARMLESS_KINDS, PAYLOAD, Fault
 from ..detection.monitor import ContactMonitor
 from ..detection.verdict import Verdict
 from ..errors import RobodynError
@@ -185,20 +185,20 @@ class DynamicsNode(StateNode):
 
     def _accept_payload(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         """Take over the payload of the open case, as if the parameters had been set."""
-        found, limit = self.monitor.found_payload, self.settings.payload.max_mass
-        response.success = False
-        if found is None:
-            response.message = "no payload was found"
-        elif found.mass > limit:
+        fault, found = self.monitor.verdict.fault, self.monitor.found_payload
+        limit, response.success = self.settings.payload.max_mass, False
+        if fault is None or fault.kind != PAYLOAD:
+            response.message = "no payload has been found or released"
+        elif found is not None and found.mass > limit:
             response.message = f"{found.mass:.2f} kg are more than payload.max_mass, {limit:g} kg"
         else:
-            values = {f"payload.{name}": value for name, value in payload_values(found).items()}
+            values = {"mass": 0.0} if found is None else payload_values(found)
             result = self.set_parameters_atomically(
-                [Parameter(name, value=value) for name, value in values.items()]
+                [Parameter(f"payload.{name}", value=value) for name, value in values.items()]
             )
             response.success = bool(result.successful)
-            told = f"{found.mass:.2f} kg on {found.link} accepted"
-            response.message = told if result.successful else str(result.reason)
+            told = "release" if found is None else f"{found.mass:.2f} kg on {found.link}"
+            response.message = f"{told} accepted" if result.successful else str(result.reason)
         return response
 
     def _reset(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
