@@ -30,7 +30,7 @@ from . import contact_mean
 from . import monitor_step as at
 from .detector import CollisionDetector, Level
 from .effort_scale import EffortScale, scale_fault, scale_text
-from .fault import JOINT_STOP, SENSOR_FREEZE, Fault
+from .fault import HARMLESS_KINDS, JOINT_STOP, SENSOR_FREEZE, Fault
 from .faults.stream import FaultStream, Torque
 from .isolation import ContactIsolator, Isolation
 from .link_naming import LinkDecisions
@@ -441,7 +441,9 @@ def located(
     if stop:
         joint = model.joint_names[abs(stop) - 1]
         cause = stop_text(joint, stop)
-        verdict = verdict._replace(fault=Fault(JOINT_STOP, joint), link_cause=cause)
+        case = verdict.fault  # a joint that swings freely ends at its stop
+        named = case if case and case.kind not in HARMLESS_KINDS else Fault(JOINT_STOP, joint)
+        verdict = verdict._replace(fault=named, link_cause=cause)
     elif answer is not None:
         name, cause = answer.name, answer.reason
         cause = cause or ("" if name else UNDECIDED)

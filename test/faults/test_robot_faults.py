@@ -8,6 +8,8 @@ from robodyn_ros.control.transitions import Mode
 MEASURED = {"effort.source": "joint_states"}
 COMMANDED = {"effort.source": "command"}
 GOES_ON = {"arm.reaction": "none"}
+# So that the arm moves on although one joint stays behind: at rest they are all alike
+SLOW = {**GOES_ON, "sensing.stuck_reference_travel": 1.0, "demo_speed": 0.15}
 DRIVES = {"plant.friction": True, "effort.friction": "model", "arm.friction": True}
 FINE = {"monitor.contact.base": [0.8], "monitor.collision.base": [1.6]}  # [N m]
 FOLLOW = {"payload.follow": True, "arm.resume_after": 0.3}
@@ -133,11 +135,12 @@ def payload(mass, **parameters):
                 rig.run(1.0)
                 rig.expect_no_contact()  # it stays so
                 carried = rig.controller.payload.mass if rig.controller.payload else 0.0
-                assert abs(carried - held) < 0.1 * mass
+                assert abs(carried - held) < (0.2 if before else 0.1) * mass
                 assert np.abs(rig.controller.arm.error).max() < 1e-3  # [rad], no sagging
                 rig.plant_node.plant.push("link_5", [0.0, PUSH, PUSH], duration=0.2)
                 assert rig.run(0.1, lambda: rig.level == "COLLISION")
                 assert rig.run(3.0, rig.normal), (rig.level, rig.mode)
+                rig.run(1.0)  # the case of the push is closed
 
     return play
 
@@ -212,12 +215,12 @@ def effort(kind, value, joint="", **parameters):
 CASES = [
     Case(35, "motor gives half", "S", drive("effectiveness", "joint_2", 0.5, **MEASURED)),
     Case(35, "motor gives a fifth", "S", drive("effectiveness", "joint_4", 0.2, **MEASURED)),
-    Case(35, "motor gives 80 %", "S", drive("effectiveness", "joint_2", 0.8, **MEASURED)),
+    Case(35, "motor gives 80 %", "S", drive("effectiveness", "joint_2", 0.8, **COMMANDED)),
     Case(35, "half, command", "S", drive("effectiveness", "joint_2", 0.5, **COMMANDED)),
     Case(35, "free-swinging", "S", drive("free_swinging", "joint_2", **MEASURED)),
     Case(35, "torque bias", "S", drive("bias", "joint_3", 5.0, **MEASURED)),
     Case(35, "bias, command", "S", drive("bias", "joint_3", -5.0, **COMMANDED)),
-    Case(35, "locked", "S", drive("locked", "joint_4", **MEASURED, **GOES_ON)),
+    Case(35, "locked", "S", drive("locked", "joint_4", **MEASURED, **SLOW)),
     Case(35, "friction x2", "S", drive("friction", "joint_2", 2.0, **MEASURED, **DRIVES)),
     Case(35, "friction x4", "S", drive("friction", "joint_4", 4.0, **MEASURED, **DRIVES)),
     Case(35, "on_fault: continue", "goes on", answered("continue", (Mode.TRACKING, Mode.HOLDING))),
