@@ -83,7 +83,7 @@ class ContactLog:
         self._level = contact.told_level
         severity = Severity.ERROR if self._level is Level.COLLISION else Severity.WARN
         force, joints = force_text(verdict.force), _names(verdict.joints)
-        if verdict.fault is not None:
+        if verdict.fault is not None and verdict.fault.kind == JOINT_STOP:
             text = f"{self._level.name}: {where}"
         elif where:
             text = f"{self._level.name} on {where}: {force}"
