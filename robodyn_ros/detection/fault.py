@@ -20,8 +20,8 @@ FRICTION = "friction"  # a joint has more friction than it had
 ACTUATOR_KINDS = frozenset(
     {FREE_SWINGING, EFFECTIVENESS, BIAS, LOCKED, FRICTION, SENSOR_FREEZE},
 )
-# Kinds that name no defect
-HARMLESS_KINDS = frozenset({UNDECIDED, COLLISION, PAYLOAD, JOINT_STOP})
+# Kinds that name no defect of the arm: they come with every contact
+HARMLESS_KINDS = frozenset({UNDECIDED, COLLISION, PAYLOAD})
 
 REMEDIES = {
     SENSOR_FREEZE: "Stop the arm; check the encoder and the cable of this joint.",

@@ -4,11 +4,12 @@
     detector ─► joint stops, mean of the contact ─► link decisions, fault cases ─► Verdict
 
 One compiled step does all of it but deciding the link, the wrench and the fault; `monitor_rows`
-runs the same step over a whole recording. There is no clock here: times come with the samples, which `sensing`
-has judged.
+runs the same step over a whole recording. There is no clock here: times come with the samples,
+which `sensing` has judged.
 """
 
 import math
+from collections.abc import Sequence
 from itertools import compress
 from typing import NamedTuple
 
@@ -159,6 +160,16 @@ class ContactMonitor:
         return self._verdict
 
     @property
+    def cases(self) -> FaultStream | None:
+        """What names the causes of contacts; None: nothing does."""
+        return self._parts.faults
+
+    @property
+    def memory(self) -> tuple[Array, ...]:
+        """The state of all parts, as `monitor_step.step` takes it."""
+        return self._memory
+
+    @property
     def found_payload(self) -> Payload | None:
         """What the arm holds by the last case that was told to be a payload; None: nothing."""
         faults = self._parts.faults
@@ -171,11 +182,15 @@ class ContactMonitor:
         """
         if payload is not None:
             self.model.replace(payload=payload)  # or raise
+        self.carry(payload, self._verdict.t)
+
+    def carry(self, payload: Payload | None, t: float) -> None:
+        """`set_payload` after a sample at time t [s], of a payload that is known to be valid."""
         self._payload = payload
         parts = self._parts
         self.apply(self.prepare(parts.settings, parts.effort))
         if self._parts.faults is not None:
-            self._parts.faults.carry(payload, self._verdict.t)
+            self._parts.faults.carry(payload, t)
 
     @property
     def bias(self) -> Array:
@@ -338,7 +353,7 @@ class ContactMonitor:
             faults.reset()
             return
         rows = self._rows
-        faults.update(
+        follow = faults.update(
             found >= at.CONTACT,
             sample.t,
             float(self._own[int(at.STEP)]),
@@ -348,8 +363,8 @@ class ContactMonitor:
             rows[int(at.EXTERNAL)],
             self._parts.noise.rows[int(BIAS)],
         )
-        if faults.takes_payload(sample.t):
-            self.set_payload(faults.found)
+        if follow:
+            self.carry(faults.found, sample.t)
 
     def _decide(self, t: float, found: int) -> None:
         """Let the link be decided as far as it is due at this sample."""
@@ -515,11 +530,12 @@ def monitor_rows(
     commanded: bool = False,
     certain: bool = False,
     effort: EffortSettings | None = None,
+    carried: Sequence[tuple[int, Payload | None]] = (),
 ) -> Rows:
     """Return what `ContactMonitor` finds in these samples, one after the other.
 
     certain: also the residual without what gaps may have caused, and the mean external torque of
-    every step.
+    every step. carried: payloads that are taken over, each after its row.
     """
     monitor = ContactMonitor(
         model, settings, sensing, commanded=commanded, effort=effort, links=False, faults=False
@@ -536,8 +552,14 @@ def monitor_rows(
         np.zeros((T, 3, n)),
     )
     limit = int(monitor._sensing.max_invalid)
-    arrays = (samples.t, samples.q, samples.qd, samples.tau)
-    at.steps(*monitor._memory, samples.status, samples.late, limit, *arrays, *out)
+    arrays = (samples.status, samples.late, limit)
+    states = (samples.t, samples.q, samples.qd, samples.tau)
+    first = 0
+    for row, payload in carried:
+        at.steps(*monitor.memory, *arrays, first, row + 1, *states, *out)
+        monitor.carry(payload, float(samples.t[row]))
+        first = row + 1
+    at.steps(*monitor.memory, *arrays, first, T, *states, *out)
     return out
 
 
@@ -552,5 +574,5 @@ def compare_rows(
     monitor = ContactMonitor(model, settings, links=False, faults=False)
     level = np.zeros(samples.t.size, dtype=np.int64)
     arrays = (resets.astype(np.int64), samples.t, rows.certain, samples.qd)
-    at.compare_samples(*monitor._memory[-4:], *arrays, level)
+    at.compare_samples(*monitor.memory[-4:], *arrays, level)
     return level

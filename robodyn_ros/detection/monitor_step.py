@@ -313,21 +313,23 @@ def mark_joints(detector, noise, noise_own, above):
 
 @kernel(
     f"int64({MEMORY},"
-    " int64[::1], int64[::1], int64, float64[::1], float64[:, ::1], float64[:, ::1],"
-    " float64[:, ::1], float64[:, ::1], float64[:, ::1], int64[::1], float64[::1],"
+    " int64[::1], int64[::1], int64, int64, int64, float64[::1], float64[:, ::1],"
+    " float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[:, ::1], int64[::1],"
+    " float64[::1],"
     " boolean[:, ::1], float64[:, ::1], float64[::1], float64[:, :, ::1])"
 )
 def steps(
     observer, gap, gap_common, scale, scale_time, stuck, ring, noise, noise_own, whitening,
     before, contact, contact_own, detector, common, own, rows,
-    status, late, max_invalid, t, q, qd, tau,
+    status, late, max_invalid, first, end, t, q, qd, tau,
     r, certain, found, value, above, external, due, means,
 ):  # fmt: skip
-    """The same over many samples; value: what the reason for UNKNOWN is about, or the joint at its
-    stop. due: when a decision about the link is due, as LINK_DUE, from these means.
+    """The same over the samples from `first` to before `end`; value: what the reason for UNKNOWN
+    is about, or the joint at its stop. due: when a decision about the link is due, as LINK_DUE,
+    from these means.
     """
     n, invalid = U(rows.shape[1]), 0
-    for k in range(U(t.size)):
+    for k in range(U(first), U(end)):
         invalid = invalid + 1 if status[k] == 2 else 0
         if 0 < invalid <= max_invalid:  # the previous verdict stands
             found[k] = found[k - U(1)] if k > 0 else SETTLING

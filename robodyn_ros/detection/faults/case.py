@@ -37,24 +37,26 @@ CALM_TIME = 0.1  # [s] after the contact, when an undecided case is decided
 PART = 4  # blocks that are added per millisecond of samples at most
 GRACE = 0.3  # [s] after a payload was taken over, in which its residual fades
 RESOLUTION = 1e-6  # [s]
+CHANGED, FOLLOW = 1, 2  # what a sample leads to, as bits
 
 # Scalars behind those of `blocks`. Settings: first decision, period, window, lead, close, hold,
-# whether motor faults show in the torque, whether the torque is commanded. State: whether a case
-# is open, time of the alarm, of the last touch [s], next decision [s]; block of the alarm, next block
-# that counts, and for which onset; first block of each onset; candidate, its joint and for how many decisions; whether grace is given until [s]; time of the
-# sample before
+# whether motor faults show in the torque, whether the torque is commanded; time after the alarm
+# at which a payload is followed (inf: never) [s], the largest one and the one known [kg]. State:
+# whether a case is open, times of the alarm, of the last touch and of the next decision [s]; block
+# of the alarm; next block that counts, and for which onset; first block of each onset; candidate,
+# its joint, and the number of decisions for it; end of the time in which a residual fades [s]
 (
-    FIRST, PERIOD, WINDOW, LEAD, CLOSE, HOLD, MOTOR_SIDE, COMMANDED,
-    OPEN, ALARM, TOUCHED, NEXT, ALARM_BLOCK, PROCESSED, TURN, BEGINS, _1, _2, _3, CANDIDATE, CANDIDATE_JOINT, AGREEMENTS,
-    GRACE_UNTIL, SCALARS,
-) = (of.SCALARS + U(k) for k in range(24))  # fmt: skip
+    FIRST, PERIOD, WINDOW, LEAD, CLOSE, HOLD, MOTOR_SIDE, COMMANDED, FOLLOW_TIME, MAX_MASS,
+    KNOWN_MASS, OPEN, ALARM, TOUCHED, NEXT, ALARM_BLOCK, PROCESSED, TURN, BEGINS, _1, _2, _3,
+    CANDIDATE, CANDIDATE_JOINT, AGREEMENTS, GRACE_UNTIL, SCALARS,
+) = (of.SCALARS + U(k) for k in range(27))  # fmt: skip
 # What is told: code, joint, value, confidence, onset [s], codes of the second and, of an undecided
 # case, of the first; joint of the candidates; first moment of a payload (3) [kg m], deviation of
-# its mass [kg]; changes of the name; friction as (dry, viscous)
+# its mass [kg]; changes of the name; friction as (dry, viscous) and the speed it is told for
 (
     CODE, JOINT, VALUE, CONFIDENCE, ONSET, SECOND, BEST, MOMENT, _M1, _M2, MASS_ERROR, CHANGES,
-    MASS, DRY, VISCOUS, TOLD,
-) = (U(k) for k in range(16))  # fmt: skip
+    MASS, DRY, VISCOUS, SPEED, TOLD,
+) = (U(k) for k in range(17))  # fmt: skip
 
 # Rows behind those of `blocks`: time at rest while others move [s], speed before the alarm
 REST, BEFORE, ROWS = (of.ROWS + U(k) for k in range(3))
@@ -62,13 +64,13 @@ REST, BEFORE, ROWS = (of.ROWS + U(k) for k in range(3))
 MEMORY = (
     "float64[::1], float64[:, :, ::1], float64[:, ::1], float64[:, ::1], float64[:, :, :, ::1],"
     " float64[:, :, ::1], float64[:, :, ::1], float64[:, ::1], float64[::1], float64[::1],"
-    " float64[:, ::1]"
+    " float64[:, ::1], float64[::1], float64[:, ::1]"
 )
 
 
 @kernel(f"int64({MEMORY})")
 def restart_case(
-    block, ring, marks, columns, gram, filters, bank, rows, own, told, table,
+    block, ring, marks, columns, gram, filters, bank, rows, own, told, table, phi, work,
 ):  # fmt: skip
     """Forget everything that was measured."""
     restart_blocks(rows, own)
@@ -171,7 +173,7 @@ def _name(rows, own, table, hypothesis):
 
 
 @inline
-def _tell(told, table, phi, code, hypothesis, confidence, second, onset):
+def _tell(rows, told, table, phi, code, hypothesis, confidence, second, onset):
     """Write what is told about a hypothesis."""
     joint, value = table[hypothesis, by.JOINT], table[hypothesis, by.VALUE]
     if code in (COLLISION, UNDECIDED):
@@ -189,6 +191,7 @@ def _tell(told, table, phi, code, hypothesis, confidence, second, onset):
         told[MASS_ERROR] = math.sqrt(phi[U(4)])
     elif code == FRICTION:
         told[DRY], told[VISCOUS] = table[hypothesis, by.VALUE], table[hypothesis, by.OTHER]
+        told[SPEED] = rows[of.MOVED, U(int(joint))]
     told[CODE], told[JOINT], told[VALUE] = code, joint, value
     told[CONFIDENCE], told[SECOND], told[ONSET] = confidence, second, onset
 
@@ -200,12 +203,12 @@ def _decide(gram, bank, rows, own, told, table, phi, work, t, final):
     best, second = by.TOUCH, by.LOAD
     for h in range(by.HYPOTHESES):
         if table[h, by.CHANCE] > table[best, by.CHANCE]:
-            best = h
+            best = U(h)
     if best == second:
         second = by.TOUCH
     for h in range(by.HYPOTHESES):
         if h != best and table[h, by.CHANCE] > table[second, by.CHANCE]:
-            second = h
+            second = U(h)
     code, other = _name(rows, own, table, best), _name(rows, own, table, second)
     p, joint = table[best, by.CHANCE], table[best, by.JOINT]
     told[MASS] = phi[0]
@@ -224,11 +227,10 @@ def _decide(gram, bank, rows, own, told, table, phi, work, t, final):
     was, was_joint = int(told[CODE]), told[JOINT]
     moved = new == was and new == code and new not in (UNDECIDED, COLLISION, PAYLOAD)
     moved = moved and joint != was_joint
-    if new != was or moved:
-        if was != UNDECIDED or told[BEST] != 0.0:
-            if told[CHANGES] >= MAX_CHANGES - 1:
-                return  # it stays as it is
-            told[CHANGES] += 1.0
+    if (new != was or moved) and (was != UNDECIDED or told[BEST] != 0.0):
+        if told[CHANGES] >= MAX_CHANGES - 1:
+            return  # it stays as it is
+        told[CHANGES] += 1.0
     if new == UNDECIDED:
         if t - own[ALARM] >= DOUBT_TIME:
             told[BEST], told[SECOND], told[CONFIDENCE] = code, other, p
@@ -239,7 +241,17 @@ def _decide(gram, bank, rows, own, told, table, phi, work, t, final):
         p, other = table[by.TOUCH, by.CHANCE], code
     elif new != code:
         return
-    _tell(told, table, phi, new, hypothesis, p, other, onset)
+    _tell(rows, told, table, phi, new, hypothesis, p, other, onset)
+
+
+@inline
+def _is_followed(own, told, t):
+    """Return whether the payload that is told is to be taken into the model now."""
+    return (
+        told[CODE] == PAYLOAD
+        and t - own[ALARM] >= own[FOLLOW_TIME] - RESOLUTION
+        and told[VALUE] + own[KNOWN_MASS] <= own[MAX_MASS]
+    )
 
 
 @inline
@@ -247,15 +259,13 @@ def _is_fault(code):
     return code > COLLISION
 
 
-@kernel(
-    f"int64({MEMORY}, boolean, float64, float64, vector, vector, vector, vector, vector,"
-    " vector, matrix)"
-)
+@kernel(f"int64({MEMORY}, boolean, float64, float64, vector, vector, vector, vector, vector)")
 def follow_case(
-    block, ring, marks, columns, gram, filters, bank, rows, own, told, table,
-    touched, t, dt, q, qd, tau, external, bias, phi, work,
+    block, ring, marks, columns, gram, filters, bank, rows, own, told, table, phi, work,
+    touched, t, dt, q, qd, tau, external, bias,
 ):  # fmt: skip
-    """Take a sample of a known level; return whether `told` may have changed.
+    """Take a sample of a known level; return CHANGED if `told` may have changed, and FOLLOW if
+    its payload is to be taken into the model, as bits.
 
     dt: duration of the step that ends with it [s], 0: its external torque is not known; touched:
     the level is CONTACT or above; external: mean external torque of the step.
@@ -272,7 +282,7 @@ def follow_case(
             return 0
         _open(ring, marks, gram, filters, bank, rows, own, told, t)
         own[TOUCHED] = t
-        return 1
+        return CHANGED
     if not is_open:
         return 0
     if touched:
@@ -283,14 +293,15 @@ def follow_case(
     calm, code = t - own[TOUCHED], int(told[CODE])
     if calm > (own[HOLD] if _is_fault(code) else own[CLOSE]) + RESOLUTION:
         _close(own, told)
-        return 1
+        return CHANGED
+    found = FOLLOW if _is_followed(own, told, t) else 0
     final = code == UNDECIDED and told[BEST] == 0.0 and calm >= CALM_TIME
     due = t >= own[NEXT] - RESOLUTION and complete
     if not (due or final):
-        return 0
+        return found
     if due:
         own[NEXT] = max(own[NEXT] + own[PERIOD], t)
     _decide(gram, bank, rows, own, told, table, phi, work, t, final)
     if final and int(told[CODE]) == UNDECIDED and told[BEST] == 0.0:
         told[CODE], told[JOINT] = COLLISION, -1.0
-    return 1
+    return CHANGED | (FOLLOW if _is_followed(own, told, t) else 0)

@@ -11,8 +11,9 @@ marginal likelihood of each hypothesis needs:
 
     2 log Z = b' (A + L)^-1 b - log det(1 + A L^-1) + const,     A = F~'F~,  b = F~'y~
 
-A touch may load several joints, each with a torque of any course: quiet, constant, or a first-order
-process of one of several sizes and times. All evidence fades with the window's time constant.
+A touch may load several joints, each with a torque of any course: quiet, constant, or a
+first-order process of one of several sizes and times. All evidence fades with the window's time
+constant.
 
 Several onsets are tried, from the alarm itself to well before it; before its onset a hypothesis
 says that all is quiet. The block of the alarm, which may hold the onset, counts for none.
@@ -167,11 +168,11 @@ def fit_payload(gram, s, phi, work):
         work[i, size] = total / work[i, i]
         gain += work[i, size] ** 2 - 2.0 * math.log(work[i, i] * PAYLOAD_PRIOR[i])
     for r in range(size):
-        i = size - U1 - r
-        total = work[i, size]
-        for m in range(i + U1, size):
-            total -= work[m, i] * phi[m]
-        phi[i] = total / work[i, i]
+        row = size - U1 - r
+        total = work[row, size]
+        for m in range(row + U1, size):
+            total -= work[m, row] * phi[m]
+        phi[row] = total / work[row, row]
     # Variance of the mass: the first of A^-1, by L^-1 of the first unit vector
     unit = np.zeros(4)
     for i in range(size):

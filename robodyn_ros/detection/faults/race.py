@@ -51,11 +51,10 @@ def _frozen_joint(rows):
             alive = alive or (j != k and rows[of.SAME_QD, j] < FROZEN_TIME)
         jumped = rows[of.LAST_STEP, k] > 0.5 * rows[of.MOVED, k]
         kept = abs(rows[of.LAST_QD, k]) > REST_SPEED
-        if same_q and same_qd and moved and alive and (jumped or kept):
-            found = k
-        elif same_q and abs(rows[of.TRAVEL, k]) > MIN_DEPARTURE:
-            found = k
-        elif same_qd and alive and abs(rows[of.DEPARTURE, k]) > MIN_DEPARTURE:
+        both = same_q and same_qd and moved and alive and (jumped or kept)
+        position = same_q and abs(rows[of.TRAVEL, k]) > MIN_DEPARTURE
+        velocity = same_qd and alive and abs(rows[of.DEPARTURE, k]) > MIN_DEPARTURE
+        if both or position or velocity:
             found = k
     return found
 

@@ -64,7 +64,6 @@ class FaultStream:
         columns = int(blocks.COLUMNS)
         self._rows, self._own = np.zeros((int(case.ROWS), n)), np.zeros(int(case.SCALARS))
         self._told = np.zeros(int(case.TOLD))
-        self._phi, self._work = np.zeros(5), np.zeros((4, 5))
         self.memory = (
             aligned_copy(model.packed, pack_frame(model, self.link), np.zeros(ROOM)),
             np.zeros((int(blocks.CAPACITY), n, columns + 1)),
@@ -77,6 +76,8 @@ class FaultStream:
             self._own,
             self._told,
             np.zeros((int(race.HYPOTHESES), int(race.WIDTH))),
+            np.zeros(5),
+            np.zeros((4, 5)),
         )
         self._rows[int(blocks.LIMIT)] = np.maximum(limit, 1e-6)
         self._rows[int(blocks.SQUARE)] = (blocks.START_NOISE * self._rows[int(blocks.LIMIT)]) ** 2
@@ -89,6 +90,8 @@ class FaultStream:
             case.HOLD: settings.hold,
             case.MOTOR_SIDE: torque.motor_side,
             case.COMMANDED: torque.commanded,
+            case.FOLLOW_TIME: settings.payload_time if settings.payload_follow else math.inf,
+            case.MAX_MASS: settings.payload_max_mass,
         }
         for place, value in scalars.items():
             self._own[int(place)] = value
@@ -113,6 +116,7 @@ class FaultStream:
             self._own[first:], self._told[:] = other._own[first:], other._told
             self.fault = other.fault
         self.payload, self.found = other.payload, other.found
+        self._own[int(case.KNOWN_MASS)] = other._own[int(case.KNOWN_MASS)]
 
     def update(
         self,
@@ -124,15 +128,21 @@ class FaultStream:
         tau: Array,
         external: Array,
         bias: Array,
-    ) -> None:
-        """Take a sample, as `case.follow_case` describes it; `fault` is up to date then."""
-        told = case.follow_case(
-            *self.memory, touched, t, dt, q, qd, tau, external, bias, self._phi, self._work
-        )
+    ) -> bool:
+        """Take a sample, as `case.follow_case` describes it; `fault` is up to date then. Return
+        whether the payload found is to be taken into the model.
+        """
+        told = case.follow_case(*self.memory, touched, t, dt, q, qd, tau, external, bias)
         if told:
-            self.fault = self.fault_of(self._told)
-            if self.fault is not None and self.fault.kind == kinds.PAYLOAD:
-                self.found = self.payload_of(self._told)
+            self.take(self._told)
+        return bool(told & case.FOLLOW)
+
+    def take(self, told: Array) -> Fault | None:
+        """Take what is told; return it as a fault."""
+        self.fault = self.fault_of(told)
+        if self.fault is not None and self.fault.kind == kinds.PAYLOAD:
+            self.found = self.payload_of(told)
+        return self.fault
 
     def fault_of(self, told: Array) -> Fault | None:
         """Return what an array that `follow_case` filled tells; None: no case is open."""
@@ -169,7 +179,7 @@ class FaultStream:
             return (value, "") if math.isfinite(value) else (None, "")
         if code == case.FRICTION:
             dry, viscous = float(told[int(case.DRY)]), float(told[int(case.VISCOUS)])
-            speed = float(self._rows[int(blocks.MOVED), joint])
+            speed = float(told[int(case.SPEED)])
             own = float(model.coulomb[joint] + model.viscous[joint] * speed)
             added = max(dry + viscous * speed, 0.0)
             return (1.0 + added / own, "") if self.torque.friction and own else (added, unit)
@@ -192,20 +202,10 @@ class FaultStream:
             com *= MAX_CENTRE / distance
         return Payload(self.link, mass, (float(com[0]), float(com[1]), float(com[2])))
 
-    def takes_payload(self, t: float) -> bool:
-        """Return whether the payload of the open case is to be followed now, at time t [s]."""
-        settings, fault = self.settings, self.fault
-        if not settings.payload_follow or fault is None or fault.kind != kinds.PAYLOAD:
-            return False
-        waited = t - float(self._own[int(case.ALARM)]) >= settings.payload_time - case.RESOLUTION
-        mass = 0.0 if self.found is None else self.found.mass
-        return waited and mass <= settings.payload_max_mass
-
     def carry(self, payload: Payload | None, t: float) -> None:
         """The observed model includes this payload from now on; the case is over."""
         self.payload = payload
+        self._own[int(case.KNOWN_MASS)] = 0.0 if payload is None else payload.mass
         grace = t + case.GRACE
-        square = self._rows[int(blocks.SQUARE)].copy()
         self.reset()
-        self._rows[int(blocks.SQUARE)] = square
         self._own[int(case.GRACE_UNTIL)] = grace
