@@ -217,7 +217,7 @@ CASES = [
     Case(35, "motor gives a fifth", "S", drive("effectiveness", "joint_4", 0.2, **MEASURED)),
     Case(35, "motor gives 80 %", "S", drive("effectiveness", "joint_2", 0.8, **COMMANDED)),
     Case(35, "half, command", "S", drive("effectiveness", "joint_2", 0.5, **COMMANDED)),
-    Case(35, "free-swinging", "S", drive("free_swinging", "joint_2", **MEASURED)),
+    Case(35, "free-swinging", "S", drive("free_swinging", "joint_6", **MEASURED)),
     Case(35, "torque bias", "S", drive("bias", "joint_3", 5.0, **MEASURED)),
     Case(35, "bias, command", "S", drive("bias", "joint_3", -5.0, **COMMANDED)),
     Case(35, "locked", "S", drive("locked", "joint_4", **MEASURED, **SLOW)),
