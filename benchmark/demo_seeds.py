@@ -25,7 +25,13 @@ from rich.table import Table
 
 from robodyn_ros.nodes.composed import connect
 from robodyn_ros.nodes.controller_node import ControllerNode
-from robodyn_ros.nodes.demo import DEMO_NODES, PlantOptions, overrides
+from robodyn_ros.nodes.demo import (
+    DEMO_NODES,
+    SCENARIOS,
+    PlantOptions,
+    overrides,
+    scenario_files,
+)
 from robodyn_ros.nodes.demo_events import Event
 from robodyn_ros.nodes.demo_node import DemoNode
 from robodyn_ros.nodes.demo_observer import DemoObserver
@@ -62,13 +68,16 @@ def run(
     robot: str = "", plant: PlantOptions | None = None, duration: float = DURATION
 ) -> DemoObserver:
     """Run the demo in simulated time; return what was observed."""
-    own = overrides(robot, "", plant or PlantOptions(), guess=True)
+    plant = plant or PlantOptions()
+    own = overrides(robot, "", plant, guess=True)
+    duration = max(duration, SCENARIOS[plant.scenario])
     for node in DEMO_NODES:
         own[node] |= {"use_sim_time": True} | FREE_RUN.get(node, {})
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "own.yaml")
         path.write_text("".join(yaml_section(f"/{node}", own[node]) for node in DEMO_NODES))
-        files = ["--params-file", str(share_path("config", "demo.yaml")), "--params-file", path]
+        params = [share_path("config", "demo.yaml"), *scenario_files(plant.scenario, robot, "")]
+        files = [part for file in (*params, path) for part in ("--params-file", file)]
         rclpy.init(
             args=["--ros-args", *map(str, files), "--log-level", "error"],
             signal_handler_options=SignalHandlerOptions.NO,
@@ -90,7 +99,8 @@ def run(
             def over() -> bool:
                 reacts = observer.mode in ("REACTING", "RESUMING")
                 late = observer.elapsed - duration
-                return bool(observer.script) and late > (10.0 if reacts else 0.0)
+                scripted = bool(observer.script or observer.scripted_faults)
+                return scripted and late > (10.0 if reacts else 0.0)
 
             spin(executor, over, LONGEST, every=0.01)
         finally:

@@ -1,6 +1,7 @@
 """The collision demo: a simulated arm with controller, detector, demo motion and scripted pushes.
 
     ros2 launch robodyn_ros collision_demo.launch.py plant:=mujoco rviz:=true dashboard:=true
+    ros2 launch robodyn_ros collision_demo.launch.py scenario:=faults
 
 The nodes log each push as they feel it; after the last one demo_report prints the pushes that the
 plant made and what the detector told of them, and the arm moves on until Ctrl-C. A first start
@@ -53,6 +54,12 @@ ARGUMENTS = [
         "seed", default_value="", description="random seed of model error and sensor noise"
     ),
     DeclareLaunchArgument(
+        "scenario",
+        default_value="collisions",
+        choices=["collisions", "payload", "faults", "all"],
+        description="what happens to the arm",
+    ),
+    DeclareLaunchArgument(
         "params",
         default_value=str(SHARE / "config" / "demo.yaml"),
         description="path of the parameter file, for all nodes",
@@ -101,7 +108,7 @@ def start(context):
     nodes = {
         "package": "robodyn_ros",
         "namespace": namespace,
-        "parameters": [given["params"], overrides(given, namespace)],
+        "parameters": [given["params"], *scenario(given), overrides(given, namespace)],
         "output": "screen",
         "on_exit": Shutdown(reason="a node has ended"),
         "sigterm_timeout": STOP_TIMEOUT,
@@ -122,6 +129,12 @@ def start(context):
         bag = ["ros2", "bag", "record", "--output", given["record"], "--regex", topics]
         actions.append(ExecuteProcess(cmd=bag))
     return actions
+
+
+def scenario(given):
+    """Return the parameter file of the scenario, in a list, or none for the pushes."""
+    name = given["scenario"]
+    return [] if name == "collisions" else [str(SHARE / "config" / "scenarios" / f"{name}.yaml")]
 
 
 def overrides(given, namespace):

@@ -35,6 +35,9 @@ def demo(
     ideal: Annotated[
         bool, Option("--ideal", help="No model error, friction or sensor noise.")
     ] = False,
+    scenario: Annotated[
+        str, Option(help="collisions, payload, faults or all: what happens to the arm.")
+    ] = "collisions",
     duration: Annotated[
         float, Option(help=r"Duration \[s]; runs on until the arm is back.")
     ] = 30.0,
@@ -46,8 +49,9 @@ def demo(
     """Run the collision demo: an arm moves, is pushed, detects it, yields and resumes.
 
     The plant differs from the model (masses by 3 %, centres of mass by 3 mm) and its sensors are
-    noisy. Exit code 0 only if every push was found with its link, without a false alarm, and the
-    arm resumed.
+    noisy. Other scenarios: a payload is gripped, carried and released; one fault follows the
+    other. Exit code 0 only if every push was found with its link and every fault told rightly,
+    without a false alarm, and the arm resumed.
     """
     with common.imports():
         from ..nodes.discovery import refuse_second_demo
@@ -56,7 +60,7 @@ def demo(
     port = announce_page(console) if page and not headless else None
     with common.imports():
         from ..nodes.demo import PlantOptions, run_demo
-    plant_of = PlantOptions(plant, push or [], seed, ideal)
+    plant_of = PlantOptions(plant, push or [], seed, ideal, scenario)
     ok = run_demo(
         robot, urdf, plant_of, params, duration, composed, headless, port, picture, console
     )

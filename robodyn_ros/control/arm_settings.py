@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from ..settings import check, group, setting
 from .elastic_settings import ElasticSettings
+from .fault_answers import FaultAnswers
 from .law_settings import AdaptiveSettings, TaskSettings
 
 Numbers = tuple[float, ...]
@@ -130,6 +131,7 @@ class ArmSettings:
     ramp_down_time: float = setting(
         0.5, "shutdown: remove the torque after braking for this long", "s", 0.0, 10.0
     )
+    on_fault: FaultAnswers = group(FaultAnswers)
     disabled: str = setting("gravity", "torque while disabled", choices=("gravity", "zero"))
 
     def __post_init__(self) -> None:

@@ -76,6 +76,9 @@ class ArmTorque:
         scaling = LiveScaling(model, parts.scaling, parts.settings.catch_up)
         self.reference = Reference(self._zeros, scaling)
         self.reaction: Reaction = parts.stop
+        self._step = self._zeros  # torque (n,) of the last change of payload, blended out
+        self._step_left = 0.0  # share of it that is left
+        self._step_new = False  # whether the next torque tells it
         self.timeline = SampleTimeline(sensing)
         self.guard = TrackingGuard(model, sensing)
 
@@ -84,14 +87,18 @@ class ArmTorque:
         """Last torque (n,) [N m or N]; a copy."""
         return self.parts.rate_limiter.tau.copy()
 
-    def apply(self, parts: ArmParts, yielding: bool) -> None:
-        """Take over new settings at the last torque; a reaction at work goes on."""
+    def apply(self, parts: ArmParts, yielding: bool, blend: bool = False) -> None:
+        """Take over new settings at the last torque; a reaction at work goes on.
+
+        blend: approach their torque within `ramp`, not at the rate limit.
+        """
         old, self.parts, before = self.parts, parts, self.reaction
         self.reference.scaling.configure(parts.scaling, parts.settings.catch_up)
         self.reaction = (parts.reaction if before is old.reaction else None) or parts.stop
         if self.started:
             parts.rate_limiter.reset(old.rate_limiter.tau)
-            parts.law.reset(old.rate_limiter.tau)
+            parts.law.reset(None if blend else old.rate_limiter.tau)
+            self._step_new = self._step_new or blend
             self.reaction.begin(self.state)
             if yielding:
                 self.reaction.continue_from(before)
@@ -99,7 +106,8 @@ class ArmTorque:
     def carry_weight(self) -> None:
         """Start with the torque that carries the arm, as nothing was commanded before."""
         limit = self.parts.law.limits.tau_max
-        weight = np.clip(gravity_torque(self.model, self.state.q), -limit, limit)
+        model = self.parts.law.model  # with its payload
+        weight = np.clip(gravity_torque(model, self.state.q), -limit, limit)
         self.parts.rate_limiter.reset(weight)
         self.parts.law.reset(weight)
         self.released = False
@@ -173,6 +181,16 @@ class ArmTorque:
             return idle.release(dt)
         state = self.state if moving else JointState(self.state.q, self._zeros)
         return idle.torque(state, idle.no_push, dt)
+
+    def blended(self, torque: Array, dt: float) -> Array:
+        """Return a torque (n,) that leaves the last one without a step after a new payload."""
+        if self._step_new:
+            self._step_new, self._step_left = False, 1.0
+            self._step = self.parts.rate_limiter.tau - torque
+        if self._step_left > 0.0:
+            torque = torque + self._step_left * self._step
+            self._step_left = max(self._step_left - dt / self.parts.settings.ramp, 0.0)
+        return torque
 
     def output(self, torque: Array, silence: float = 0.0) -> Array:
         """Output a torque (n,) within its rate limit, after `silence` [s]; return it."""

@@ -16,12 +16,14 @@ import numpy.typing as npt
 from ..dynamics.limit_use import Binding
 from ..dynamics.motion import Motion
 from ..errors import ArgumentError, RobodynError
-from ..model.robot import RobotModel
+from ..model.robot import Payload, RobotModel
 from ..sensing.sample import Sample, Status
 from ..sensing.settings import SensingSettings
 from .arm_settings import ArmSettings
 from .arm_torque import ArmParts, ArmTorque
 from .controller import PERIOD, Array, JointState, joint_array
+from .fault_answers import DISABLE
+from .fault_answers import SAFE_HOLD as SAFE_HOLD_ANSWER
 from .live_scaling import Path, PathTable
 from .reference import check_joint_limits, check_start
 from .transitions import FOLLOWING, LATCHED, REJECT, ROWS, TRANSITIONS, Event, Mode
@@ -46,6 +48,7 @@ class Inputs:
 
     touched: bool | None = None  # None: unknown
     residual: Array | None = None  # (n,) [N m or N]
+    fault: str = ""  # named one for which the arm is held
     silence: float = 0.0  # [s] since the last usable sample
     invalid: bool = False  # the sample was rejected
     commands_lost_at: float | None = None  # [s]
@@ -61,7 +64,7 @@ class Supervisor:
         settings: ArmSettings | None = None,
         sensing: SensingSettings | None = None,
     ) -> None:
-        self.model = model
+        self.model = self._bare = model  # with its payload, and without
         self.mode, self.reason = Mode.HOLDING, "waiting for the first sample"
         self._sensing = sensing or SensingSettings()
         parts = self.prepare(settings or ArmSettings())
@@ -254,6 +257,18 @@ class Supervisor:
         if joint in self.model.joint_names:
             self._fire(Event.STUCK_JOINT, reason, self.model.joint_names.index(joint))
 
+    def on_fault(self, kind: str, joint: str = "") -> None:
+        """Answer a fault that the detector has named, as `on_fault` says; empty: there is none."""
+        answer, text = self.settings.on_fault.to(kind), fault_text(kind, joint)
+        self._inputs.fault = text if answer == SAFE_HOLD_ANSWER else ""
+        if answer == SAFE_HOLD_ANSWER:
+            self._fire(Event.FAULT, text)
+            if self.mode is Mode.SAFE_HOLD:  # perhaps for what the fault has caused before
+                self.reason = text
+        elif answer == DISABLE and self.mode is not Mode.DISABLED:
+            self.enable(False)
+            self.reason = text
+
     def on_command_feedback(self, t: float, received: bool) -> None:
         """Note whether commands arrived at t [s]; `timeout` without them ends in a safe hold."""
         inputs = self._inputs
@@ -271,6 +286,13 @@ class Supervisor:
     def apply(self, parts: ArmParts) -> None:
         """Take over prepared settings between two samples: the torque does not jump."""
         self._arm.apply(parts, yielding=self.mode not in FOLLOWING)
+
+    def set_payload(self, payload: Payload | None) -> None:
+        """Carry this payload from now on, or none: its torque is blended in within `ramp`."""
+        model = self._bare if payload is None else self._bare.replace(payload=payload)
+        parts = ArmParts.of(model, self.settings)
+        self.model = model
+        self._arm.apply(parts, yielding=self.mode not in FOLLOWING, blend=True)
 
     # the table at work
 
@@ -386,7 +408,7 @@ class Supervisor:
         except RobodynError as error:
             self.safe_hold(str(error))
             torque = self._arm.idle(dt, zero=self._ends_at_zero)
-        return self._arm.output(torque)
+        return self._arm.output(self._arm.blended(torque, dt))
 
     def _track(self, dt: float) -> Array:
         torque, reference = self._arm.track(dt), self._arm.reference
@@ -436,6 +458,7 @@ GUARDS: dict[str, tuple[str, Callable[[Supervisor], Any]]] = {
         "in contact, `reaction` is not none, `resume_after` is 0",
         lambda s: s._inputs.touched and s._holds("latches"),
     ),
+    "faulty": ("a fault is named", lambda s: s._inputs.fault),
     "cleared": ("cleared", lambda s: s._mode_state.cleared),
     "quiet": (
         "no contact for `resume_after`",
@@ -447,6 +470,12 @@ GUARDS: dict[str, tuple[str, Callable[[Supervisor], Any]]] = {
         lambda s: s.moving or s._inputs.invalid or s._inputs.silence > s.settings.rest_timeout,
     ),
 }
+
+
+def fault_text(kind: str, joint: str) -> str:
+    """Return a named fault as the reason of a mode."""
+    name = kind.replace("_", " ")
+    return f"fault: {name} on {joint}" if joint else f"fault: {name}"
 
 
 def _method(supervisor: Any, name: str) -> Any:

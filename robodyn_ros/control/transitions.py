@@ -34,7 +34,7 @@ class Event(Enum):
     CLEAR = "`clear()`"
     AT_REST = "braked or yielding arm at rest"
     REJOINED = "trajectory rejoined at full speed"
-    FAULT = "`safe_hold(reason)`, tracking error, swing, stuck reading"
+    FAULT = "`safe_hold(reason)`, `on_fault(kind)`, tracking error, swing, stuck reading"
     STUCK_JOINT = "`on_stuck_joint(joint, reason)`"
     SAMPLES_LOST = "no valid sample for longer than `timeout`"
     COMMANDS_LOST = "commands not received for longer than `timeout`"
@@ -64,6 +64,7 @@ ENABLED = (*ACTIVE, SAFE_HOLD)
 REJECT = "reject"  # the action that raises an error with the row's reason
 TOUCHED = "the arm is still being touched: free it first"
 TOUCHED_BEFORE = "touched before this controller began"
+FAULTY = "the fault is still there: {reason}"
 NOT_NOW = "cannot follow a trajectory now: {mode}, {reason}"
 NOT_RECEIVED = "commands do not reach the arm"
 
@@ -83,6 +84,7 @@ ROWS = tuple(
         (FOLLOWING, Event.EARLIER_CONTACT, "latches", SAFE_HOLD, "brake", TOUCHED_BEFORE),
         ((REACTING,), Event.CLEAR, "touched", None, REJECT, TOUCHED),
         ((SAFE_HOLD,), Event.CLEAR, "touched_and_latches", None, REJECT, TOUCHED),
+        ((SAFE_HOLD,), Event.CLEAR, "faulty", None, REJECT, FAULTY),
         ((REACTING, SAFE_HOLD), Event.CLEAR, "", None, "mark_cleared"),
         ((*FOLLOWING, DISABLED), Event.CLEAR, "", None, "trust_readings"),
         ((REACTING,), Event.AT_REST, "cleared", RESUMING, "resume", "cleared"),

@@ -96,6 +96,18 @@ class DetectorState:
         return LEVELS.index(self.level), bool(self.link), self.force if self.force > 0.0 else 0.0
 
 
+class FaultState(NamedTuple):
+    """Name of the open case, for people."""
+
+    kind: str  # empty: none
+    text: str = ""
+    remedy: str = ""
+    harmless: bool = False  # no defect of the arm
+
+
+NO_FAULT = FaultState("")
+
+
 class Push(NamedTuple):
     """A push that may act."""
 
@@ -136,6 +148,10 @@ class Feed:
     detector: DetectorState = field(default_factory=DetectorState)
     contact: Contact | None = None  # the current or last one
     mode: str = ""
+    reason: str = ""  # of the mode
+    fault: FaultState = NO_FAULT  # of the open case
+    injected: tuple[str, ...] = ()  # faults and payloads of a simulation: the truth
+    payload: str = ""  # what the detector's model holds, for people
     parameters: dict[str, dict[str, Any]] = field(default_factory=dict)  # node -> name -> value
     changes: int = 0  # of parameters
 
@@ -200,6 +216,10 @@ class Feed:
                 self.contact.state = state
         self.detector = state
         self._stamp("detector")
+
+    def on_fault(self, kind: str, text: str, remedy: str, harmless: bool) -> None:
+        """Take the name of the open case; kind empty: there is none."""
+        self.fault = FaultState(kind, text, remedy, harmless)
 
     def on_wrench(self, link: str, force: Array) -> None:
         """Take the estimated contact force (3,) [N], in the link's axes."""

@@ -13,9 +13,17 @@ import numpy as np
 from ..errors import RobodynError
 from ..model.robot import RobotModel
 from .controls import Answers, ArmClient, Controls
+from .faults import FaultControls
 from .feed import Feed
 from .guard import guarded_server
-from .panels import error_chart, legend, residual_charts, state_banner, torque_bars
+from .panels import (
+    error_chart,
+    fault_banner,
+    legend,
+    residual_charts,
+    state_banner,
+    torque_bars,
+)
 from .scene import Scene
 from .tuning import Tuning
 from .visuals import Visuals, read_visuals
@@ -47,12 +55,13 @@ class Page:
         start = feed.q if feed.q is not None else np.zeros(feed.model.n)
         self.scene = Scene(server, feed.model, visuals.shown, start)
         self._build_state()
-        self.parts: list[Controls | Tuning] = []
+        self.parts: list[Controls | Tuning | FaultControls] = []
         self.answers = Answers(server)
         if client is not None:
             self.parts = [
                 Controls(server, feed, self.scene, client, self.answers, self.run_later),
                 Tuning(server, feed, client, self.answers, self.run_later, folder or Path.cwd()),
+                FaultControls(server, feed.model, client, self.answers, self.run_later),
             ]
         else:
             self.answers.show(True, "read-only page")
@@ -82,6 +91,7 @@ class Page:
         with self.server.atomic():
             self.scene.draw(self.feed)
             self._state.content = state_banner(self.feed)
+            self._fault.content = fault_banner(self.feed)
             for part in self.parts:
                 part.update()
             if self._frame % CHART_FRAMES == 0:
@@ -101,6 +111,7 @@ class Page:
         panel.set_width(430)
         with panel.add_tab("State"):
             self._state = gui.add_html(state_banner(self.feed))
+            self._fault = gui.add_html(fault_banner(self.feed))
             self._residuals = gui.add_html("")
             self._error = gui.add_html("")
             self._torque = gui.add_html(torque_bars(self.feed))

@@ -44,6 +44,25 @@ def state_banner(feed: Feed) -> str:
     )
 
 
+def fault_banner(feed: Feed) -> str:
+    """Return what is wrong with the arm and what to do about it; in a simulation, the truth."""
+    fault, lines = feed.fault, []
+    if fault.kind:
+        colour = ORANGE if fault.harmless else RED
+        title = _div(f"font-weight:700;color:{colour}", escape(fault.text))
+        lines.append(title + _div("", escape(fault.remedy)))
+    if feed.mode == "SAFE_HOLD" and feed.reason:
+        lines.append(_div("", escape(f"safe hold: {feed.reason}")))
+    if feed.payload:
+        lines.append(_div("", escape(f"payload in the model: {feed.payload}")))
+    if feed.injected:
+        truth = "in the simulation: " + ", ".join(feed.injected)
+        lines.append(_div("opacity:.65", escape(truth)))
+    style = "font:13px/1.45 system-ui,sans-serif;padding:2px 14px 2px 10px;min-height:3em"
+    kind = escape(fault.kind)
+    return f'<div id="robodyn-fault" data-kind="{kind}" style="{style}">{"".join(lines)}</div>'
+
+
 def _contact_line(feed: Feed) -> str:
     """Return the joints above their threshold, or the last contact, as HTML."""
     if feed.detector.touched and feed.detector.joints:

@@ -1,14 +1,15 @@
 """ContactMonitor: from samples to verdicts.
 
     Sample ─► gap compensation ─► observer ─► noise test, bias ─► effort scale ─► stuck readings ─►
-    detector ─► joint stops, mean of the contact ─► link decisions ─► Verdict
+    detector ─► joint stops, mean of the contact ─► link decisions, fault cases ─► Verdict
 
-One compiled step does all of it but deciding the link and the wrench; `monitor_rows` runs the same
-step over a whole recording. There is no clock here: times come with the samples, which `sensing`
-has judged.
+One compiled step does all of it but deciding the link, the wrench and the fault; `monitor_rows`
+runs the same step over a whole recording. There is no clock here: times come with the samples,
+which `sensing` has judged.
 """
 
 import math
+from collections.abc import Sequence
 from itertools import compress
 from typing import NamedTuple
 
@@ -17,7 +18,7 @@ import numpy.typing as npt
 
 from ..dynamics.kinematics import forward_kinematics
 from ..errors import ArgumentError
-from ..model.robot import RobotModel
+from ..model.robot import Payload, RobotModel
 from ..model.surface import LinkSurfaces, surface_points
 from ..sensing.effort_settings import EffortSettings
 from ..sensing.gap_compensation import GapCompensation
@@ -30,11 +31,12 @@ from . import contact_mean
 from . import monitor_step as at
 from .detector import CollisionDetector, Level
 from .effort_scale import EffortScale, scale_fault, scale_text
-from .fault import JOINT_STOP, SENSOR_FREEZE, Fault
+from .fault import HARMLESS_KINDS, JOINT_STOP, SENSOR_FREEZE, Fault
+from .faults.stream import FaultStream, Torque
 from .isolation import ContactIsolator, Isolation
 from .link_naming import LinkDecisions
 from .monitor_settings import MonitorSettings
-from .noise import NoiseDetector, mean_noise
+from .noise import BIAS, NoiseDetector, mean_noise
 from .observer import MomentumObserver
 from .verdict import LEAST_FORCE, Ended, Verdict
 from .wrench import external_wrench, followed_force
@@ -59,6 +61,7 @@ class _Parts(NamedTuple):
     scale: EffortScale
     gap: GapCompensation
     links: LinkDecisions | None
+    faults: FaultStream | None
 
 
 class ContactMonitor:
@@ -67,7 +70,7 @@ class ContactMonitor:
     commanded: the samples' torque is the commanded one, not measured; then a joint whose reading
     ignores its torque gives UNKNOWN, too. effort: what the torque includes; gain and offset are
     applied before, by `JointTorque`. surfaces: of the links, by default those of the model.
-    links: whether the touched link is named.
+    links: whether the touched link is named; faults: whether the cause of a contact is.
     """
 
     def __init__(
@@ -80,8 +83,11 @@ class ContactMonitor:
         effort: EffortSettings | None = None,
         surfaces: LinkSurfaces | None = None,
         links: bool = True,
+        faults: bool = True,
     ) -> None:
         self.model = model
+        self._payload: Payload | None = None  # taken over into the observed model
+        self._with_faults = faults
         self._surfaces = (surfaces or surface_points(model)) if links else None
         self._link_side: RobotModel | None = None  # the model without rotors, once it is needed
         self._own, self._rows = np.zeros(int(at.SCALARS)), np.zeros((int(at.ROWS), model.n))
@@ -130,6 +136,7 @@ class ContactMonitor:
         found = at.step(*self._memory, told, sample.t, sample.q, sample.qd, tau)
         r = self._rows[int(at.R)].copy()
         self._decide(sample.t, found)
+        self._follow_case(sample, found)
         if found <= at.COLLISION:
             self._verdict = self._located(sample.t, sample.q, r, Level(found))
         else:
@@ -144,9 +151,46 @@ class ContactMonitor:
         at.restart(*self._memory)
         if self._parts.links is not None:
             self._parts.links.reset()
+        if self._parts.faults is not None:
+            self._parts.faults.reset()
         self._invalid, self._cause = 0, cause
-        self._verdict = Verdict(-math.inf, Level.UNKNOWN, np.zeros(self.model.n), cause=cause)
+        self._verdict = Verdict(
+            -math.inf, Level.UNKNOWN, np.zeros(self.model.n), cause=cause, payload=self._payload
+        )
         return self._verdict
+
+    @property
+    def cases(self) -> FaultStream | None:
+        """What names the causes of contacts; None: nothing does."""
+        return self._parts.faults
+
+    @property
+    def memory(self) -> tuple[Array, ...]:
+        """The state of all parts, as `monitor_step.step` takes it."""
+        return self._memory
+
+    @property
+    def found_payload(self) -> Payload | None:
+        """What the arm holds by the last case that was told to be a payload; None: nothing."""
+        faults = self._parts.faults
+        return None if faults is None else faults.found
+
+    def set_payload(self, payload: Payload | None) -> None:
+        """Take a payload into the observed model, between two samples: the residual does not jump.
+
+        None: the arm holds nothing. The payload stands for all that the model has not by itself.
+        """
+        if payload is not None:
+            self.model.replace(payload=payload)  # or raise
+        self.carry(payload, self._verdict.t)
+
+    def carry(self, payload: Payload | None, t: float) -> None:
+        """`set_payload` after a sample at time t [s], of a payload that is known to be valid."""
+        self._payload = payload
+        parts = self._parts
+        self.apply(self.prepare(parts.settings, parts.effort))
+        if self._parts.faults is not None:
+            self._parts.faults.carry(payload, t)
 
     @property
     def bias(self) -> Array:
@@ -201,15 +245,29 @@ class ContactMonitor:
         scale = EffortScale(model, observer.gain, detector.contact.base)
         gap = GapCompensation(observer.gain)
         links = None if self._surfaces is None else decisions(model, settings, self._surfaces)
-        return _Parts(settings, effort, observer, detector, noise, scale, gap, links)
+        faults = self._cases(settings, effort, detector.contact.base)
+        return _Parts(settings, effort, observer, detector, noise, scale, gap, links, faults)
+
+    def _cases(
+        self, settings: MonitorSettings, effort: EffortSettings, limit: Array
+    ) -> FaultStream | None:
+        """Return what names the cause of contacts."""
+        if not (self._with_faults and settings.faults.enabled):
+            return None
+        commanded = bool(self._own[int(at.COMMANDED)])
+        torque = torque_of(settings, effort, commanded)
+        return FaultStream(self.model, settings.faults, limit, torque)
 
     def _observed(self, side: str) -> RobotModel:
-        """Return the model that moves by the torque of this side: sensors see no rotors."""
-        if side == "motor" or not self.model.rotor_inertia.any():
-            return self.model
-        if self._link_side is None:
-            self._link_side = self.model.replace(rotor_inertia=0.0)
-        return self._link_side
+        """Return the model that moves by the torque of this side: sensors see no rotors. It holds
+        the payload that was taken over.
+        """
+        model = self.model
+        if side == "link" and model.rotor_inertia.any():
+            if self._link_side is None:
+                self._link_side = model.replace(rotor_inertia=0.0)
+            model = self._link_side
+        return model if self._payload is None else model.replace(payload=self._payload)
 
     def apply(self, parts: _Parts) -> None:
         """Take over what was prepared, between two samples: nothing jumps."""
@@ -220,6 +278,8 @@ class ContactMonitor:
         parts.gap.continue_from(self._parts.gap)
         if parts.links is not None and self._parts.links is not None:
             parts.links.continue_from(self._parts.links)
+        if parts.faults is not None and self._parts.faults is not None:
+            parts.faults.continue_from(self._parts.faults)
         self._take(parts)
 
     def set_sensing(self, sensing: SensingSettings) -> None:
@@ -267,14 +327,44 @@ class ContactMonitor:
         return why_restarted(found, sample.status, sample.dt, sample.cause, sample.late)
 
     def _unknown(self, found: int, sample: Sample, r: Array) -> Verdict:
-        fault = Fault(sample.fault) if sample.fault else None
-        joints: tuple[str, ...] = ()
+        fault = Fault(sample.fault, sample.joint) if sample.fault else None
+        joints: tuple[str, ...] = (sample.joint,) if fault and sample.joint else ()
         if found == at.SCALED:
             fault = scale_fault(float(self._own[int(at.EFFORT_FACTOR)]))
         elif found == at.STUCK:
             joint = self.model.joint_names[int(self._own[int(at.STUCK_JOINT)])]
             fault, joints = Fault(SENSOR_FREEZE, joint), (joint,)
-        return Verdict(sample.t, Level.UNKNOWN, r, joints, fault=fault, cause=self._cause)
+        return Verdict(
+            sample.t,
+            Level.UNKNOWN,
+            r,
+            joints,
+            fault=fault,
+            cause=self._cause,
+            payload=self._payload,
+        )
+
+    def _follow_case(self, sample: Sample, found: int) -> None:
+        """Let the cause of a contact be named as far as it is due at this sample."""
+        faults = self._parts.faults
+        if faults is None:
+            return
+        if found > at.COLLISION:
+            faults.reset()
+            return
+        rows = self._rows
+        follow = faults.update(
+            found >= at.CONTACT,
+            sample.t,
+            float(self._own[int(at.STEP)]),
+            sample.q,
+            sample.qd,
+            rows[int(at.MEAN)],
+            rows[int(at.EXTERNAL)],
+            self._parts.noise.rows[int(BIAS)],
+        )
+        if follow:
+            self.carry(faults.found, sample.t)
 
     def _decide(self, t: float, found: int) -> None:
         """Let the link be decided as far as it is due at this sample."""
@@ -297,7 +387,16 @@ class ContactMonitor:
         links, stop = self._parts.links, int(self._own[int(at.STOP)])
         answer, ended = (None, None) if links is None else (links.answer, links.ended)
         where = (self.model, self.settings, q, r)
-        return located(Verdict(t, level, r, joints), *where, answer, ended, stop)
+        faults = self._parts.faults
+        case = None if faults is None else faults.fault
+        verdict = Verdict(t, level, r, joints, fault=case, payload=self._payload)
+        return located(verdict, *where, answer, ended, stop)
+
+
+def torque_of(settings: MonitorSettings, effort: EffortSettings, commanded: bool) -> Torque:
+    """Return what the torque of the samples is, for the classifier of faults."""
+    friction = settings.friction or effort.friction == "model"
+    return Torque(commanded, commanded or effort.side == "motor", friction)
 
 
 def why_restarted(found: int, status: int, dt: float, cause: str, late: bool) -> str:
@@ -357,7 +456,9 @@ def located(
     if stop:
         joint = model.joint_names[abs(stop) - 1]
         cause = stop_text(joint, stop)
-        verdict = verdict._replace(fault=Fault(JOINT_STOP, joint), link_cause=cause)
+        case = verdict.fault  # a joint that swings freely ends at its stop
+        named = case if case and case.kind not in HARMLESS_KINDS else Fault(JOINT_STOP, joint)
+        verdict = verdict._replace(fault=named, link_cause=cause)
     elif answer is not None:
         name, cause = answer.name, answer.reason
         cause = cause or ("" if name else UNDECIDED)
@@ -429,14 +530,15 @@ def monitor_rows(
     commanded: bool = False,
     certain: bool = False,
     effort: EffortSettings | None = None,
+    carried: Sequence[tuple[int, Payload | None]] = (),
 ) -> Rows:
     """Return what `ContactMonitor` finds in these samples, one after the other.
 
     certain: also the residual without what gaps may have caused, and the mean external torque of
-    every step.
+    every step. carried: payloads that are taken over, each after its row.
     """
     monitor = ContactMonitor(
-        model, settings, sensing, commanded=commanded, effort=effort, links=False
+        model, settings, sensing, commanded=commanded, effort=effort, links=False, faults=False
     )
     T, n = samples.q.shape
     out = Rows(
@@ -450,8 +552,14 @@ def monitor_rows(
         np.zeros((T, 3, n)),
     )
     limit = int(monitor._sensing.max_invalid)
-    arrays = (samples.t, samples.q, samples.qd, samples.tau)
-    at.steps(*monitor._memory, samples.status, samples.late, limit, *arrays, *out)
+    arrays = (samples.status, samples.late, limit)
+    states = (samples.t, samples.q, samples.qd, samples.tau)
+    first = 0
+    for row, payload in carried:
+        at.steps(*monitor.memory, *arrays, first, row + 1, *states, *out)
+        monitor.carry(payload, float(samples.t[row]))
+        first = row + 1
+    at.steps(*monitor.memory, *arrays, first, T, *states, *out)
     return out
 
 
@@ -463,8 +571,8 @@ def compare_rows(
     rows: of the same samples, all usable, with `certain` residuals.
     """
     resets = (samples.status == Status.RESTART) | (samples.late != 0) | (rows.found > at.SETTLING)
-    monitor = ContactMonitor(model, settings, links=False)
+    monitor = ContactMonitor(model, settings, links=False, faults=False)
     level = np.zeros(samples.t.size, dtype=np.int64)
     arrays = (resets.astype(np.int64), samples.t, rows.certain, samples.qd)
-    at.compare_samples(*monitor._memory[-4:], *arrays, level)
+    at.compare_samples(*monitor.memory[-4:], *arrays, level)
     return level

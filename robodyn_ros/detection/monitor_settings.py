@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ..dynamics.dispatch import per_joint
 from ..model.robot import RobotModel
 from ..settings import ParameterSet, check, group, setting
+from .faults.settings import FaultSettings
 from .isolation_settings import IsolationSettings
 from .thresholds import Thresholds
 
@@ -113,6 +114,7 @@ class MonitorSettings:
     noise: NoiseSettings = group(NoiseSettings)
     bias: BiasSettings = group(BiasSettings)
     isolation: IsolationSettings = group(IsolationSettings)
+    faults: FaultSettings = group(FaultSettings)
     debounce: float = setting(
         0.0, "a residual must stay above its threshold this long", "s", low=0.0, high=1.0
     )

@@ -80,11 +80,11 @@ RESTARTS, USABLE, LATE = 1, 2, 4
 # the step and its change, residual without what gaps may have caused, observer gain, contact
 # threshold at rest (inf for a masked joint), torque change that counts for stuck readings, the
 # residual with its bias, mean external torque of the step and the bound of its error, lowest and
-# highest position
+# highest position, whether the velocity reads the same as before
 (
     R, QD, QDD, TAU, MEAN, CHANGE, CERTAIN, GAIN, LIMIT, ENOUGH, RAW, EXTERNAL, ERROR, LOWEST,
-    HIGHEST, ROWS,
-) = (U(k) for k in range(16))  # fmt: skip
+    HIGHEST, SAME, ROWS,
+) = (U(k) for k in range(17))  # fmt: skip
 
 
 @kernel(f"int64({MEMORY})")
@@ -189,7 +189,7 @@ def _judge(
     n = U(rows.shape[1])
     r, qd_before, qdd, mean = rows[R], rows[QD], rows[QDD], rows[MEAN]
     change, certain, enough = rows[CHANGE], rows[CERTAIN], rows[ENOUGH]
-    raw, external, error = rows[RAW], rows[EXTERNAL], rows[ERROR]
+    raw, external, error, same = rows[RAW], rows[EXTERNAL], rows[ERROR], rows[SAME]
     usable, reason = told & USABLE != 0, SETTLING
     own[STEP] = 0.0
     dt = t - own[LAST]
@@ -221,6 +221,7 @@ def _judge(
     if own[MOVING] != 0.0 and not first:
         _accelerate(rows, qd, qd_before, dt)
     for k in range(n):
+        same[k] = 1.0 if qd[k] == qd_before[k] else 0.0
         qd_before[k] = qd[k]
         change[k] = tau[k] - rows[TAU, k]
         rows[TAU, k] = tau[k]
@@ -244,7 +245,7 @@ def _judge(
     if own[COMMANDED] != 0.0:
         for k in range(n):
             enough[k] = own[STUCK_SHARE] * rows[LIMIT, k]
-            if abs(r[k]) <= enough[k]:
+            if abs(r[k]) <= enough[k] or same[k] == 0.0:
                 enough[k] = math.inf
         found = find_stuck(stuck, q, change, enough, dt, own[STUCK_TIME], own[STUCK_SAMPLES])
         if own[STUCK_JOINT] < 0.0:
@@ -312,21 +313,23 @@ def mark_joints(detector, noise, noise_own, above):
 
 @kernel(
     f"int64({MEMORY},"
-    " int64[::1], int64[::1], int64, float64[::1], float64[:, ::1], float64[:, ::1],"
-    " float64[:, ::1], float64[:, ::1], float64[:, ::1], int64[::1], float64[::1],"
+    " int64[::1], int64[::1], int64, int64, int64, float64[::1], float64[:, ::1],"
+    " float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[:, ::1], int64[::1],"
+    " float64[::1],"
     " boolean[:, ::1], float64[:, ::1], float64[::1], float64[:, :, ::1])"
 )
 def steps(
     observer, gap, gap_common, scale, scale_time, stuck, ring, noise, noise_own, whitening,
     before, contact, contact_own, detector, common, own, rows,
-    status, late, max_invalid, t, q, qd, tau,
+    status, late, max_invalid, first, end, t, q, qd, tau,
     r, certain, found, value, above, external, due, means,
 ):  # fmt: skip
-    """The same over many samples; value: what the reason for UNKNOWN is about, or the joint at its
-    stop. due: when a decision about the link is due, as LINK_DUE, from these means.
+    """The same over the samples from `first` to before `end`; value: what the reason for UNKNOWN
+    is about, or the joint at its stop. due: when a decision about the link is due, as LINK_DUE,
+    from these means.
     """
     n, invalid = U(rows.shape[1]), 0
-    for k in range(U(t.size)):
+    for k in range(U(first), U(end)):
         invalid = invalid + 1 if status[k] == 2 else 0
         if 0 < invalid <= max_invalid:  # the previous verdict stands
             found[k] = found[k - U(1)] if k > 0 else SETTLING

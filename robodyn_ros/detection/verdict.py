@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ..model.robot import Payload
 from .detector import Level
 from .fault import Fault
 
@@ -38,12 +39,13 @@ class Verdict(NamedTuple):
     link: str = ""  # touched link; empty: none, or not known (`link_cause`)
     wrench: Array | None = None  # (6,) force [N], torque [N m] at `wrench_link`; None: unknown
     wrench_link: str = ""  # in whose axes and about whose origin the wrench is
-    fault: Fault | None = None
+    fault: Fault | None = None  # cause of the contact, as named so far, or of the level UNKNOWN
     cause: str = ""  # why the level is UNKNOWN
     link_cause: str = ""  # why no link is named, or which others come into question
     confidence: float = 0.0  # probability that `link` is the touched one, 0 to 1; 0: no link
     where: str = ""  # the touched link for people: 'link_5', 'link_5 or beyond'
     ended: Ended | None = None  # of a contact that is over, when its link is decided at last
+    payload: Payload | None = None  # taken over into the observed model; None: none
 
     @property
     def touched(self) -> bool:

@@ -1,8 +1,8 @@
 """Conversion of verdicts and states to messages and back; no other module does this.
 
 Numbers travel in typed fields: the stamp in the header, the level in the status, the residual on
-`~/residual`, link and force on `~/external_wrench`. The texts beside them are for people; nodes
-read only names from them: of joints, links, levels and kinds of faults.
+`~/residual`, link and force on `~/external_wrench`, a payload on `~/payload`. The texts beside
+them are for people; nodes read only names from them: of joints, links, levels and kinds of faults.
 """
 
 from __future__ import annotations
@@ -15,18 +15,23 @@ import numpy as np
 import numpy.typing as npt
 from builtin_interfaces.msg import Duration, Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
-from geometry_msgs.msg import Point, Wrench, WrenchStamped
+from geometry_msgs.msg import InertiaStamped, Point, Wrench, WrenchStamped
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from visualization_msgs.msg import Marker, MarkerArray
 
 from ..detection.detector import Level
+from ..detection.fault import HARMLESS_KINDS, Fault
 from ..detection.verdict import LEVEL_OF, SEVERITY, Verdict
+from ..model.rigid_body import as_inertia
+from ..model.robot import Payload
 from ..trajectory.trajectory_msg import TrajectoryPoint
 
 Array = npt.NDArray[np.float64]
 
 ARROW_SCALE = 0.01  # [m/N]
+# Row, column and field of an inertia in a message
+INERTIA_FIELDS = [(i, j, f"i{'xyz'[i]}{'xyz'[j]}") for i in range(3) for j in range(i, 3)]
 ARROW_COLOURS = {Level.CONTACT: (1.0, 0.7, 0.0), Level.COLLISION: (0.9, 0.1, 0.1)}
 
 
@@ -46,6 +51,21 @@ class CollisionReport(NamedTuple):
     ended: str = ""  # link of a contact that is over, when it is decided for the last time
 
 
+class FaultReport(NamedTuple):
+    """Content of a status on `~/fault`."""
+
+    t: float  # [s], of the sample
+    kind: str  # empty: no fault
+    joint: str
+    value: str  # size of the fault, for people
+    unit: str
+    confidence: str
+    onset: str
+    runner_up: str
+    remedy: str
+    text: str  # all of it in words
+
+
 def seconds(stamp: Time) -> float:
     """Return a stamp as a time [s]."""
     return float(stamp.sec + 1e-9 * stamp.nanosec)
@@ -62,13 +82,18 @@ def status_message(
     name: str, t: float, level: bytes, text: str, values: Mapping[str, Any], hardware: str = ""
 ) -> DiagnosticArray:
     """Return a DiagnosticArray of one status, of the time t [s]."""
-    pairs = [KeyValue(key=key, value=str(value)) for key, value in values.items()]
-    status = DiagnosticStatus(
-        name=name, level=level, message=text, hardware_id=hardware, values=pairs
-    )
-    message = DiagnosticArray(status=[status])
+    message = DiagnosticArray(status=[_status(name, level, text, values, hardware)])
     set_stamp(message.header.stamp, t)
     return message
+
+
+def _status(
+    name: str, level: bytes, text: str, values: Mapping[str, Any], hardware: str = ""
+) -> DiagnosticStatus:
+    pairs = [KeyValue(key=key, value=str(value)) for key, value in values.items()]
+    return DiagnosticStatus(
+        name=name, level=level, message=text, hardware_id=hardware, values=pairs
+    )
 
 
 def collision_state(verdict: Verdict, source: str, worst: Level) -> DiagnosticArray:
@@ -98,6 +123,69 @@ def read_collision_state(message: DiagnosticArray) -> CollisionReport:
         texts.get("where", ""),
         texts.get("ended", ""),
     )
+
+
+def fault_state(source: str, t: float, *faults: Fault | None) -> DiagnosticArray:
+    """Return the message for `~/fault`, one status per fault; None: there is none."""
+    message = DiagnosticArray(status=[_fault_status(source, fault) for fault in faults])
+    set_stamp(message.header.stamp, t)
+    return message
+
+
+def _fault_status(source: str, fault: Fault | None) -> DiagnosticStatus:
+    if fault is None:
+        return _status(source, DiagnosticStatus.OK, "no fault", {"kind": ""})
+    level = DiagnosticStatus.WARN if fault.kind in HARMLESS_KINDS else DiagnosticStatus.ERROR
+    texts = {
+        "kind": fault.kind,
+        "joint": fault.joint,
+        "value": "" if fault.value is None else f"{fault.value:.3g}",
+        "unit": fault.unit,
+        "confidence": f"{fault.confidence:.0%}",
+        "onset": "" if fault.onset is None else f"{fault.onset:.3f}",
+        "runner_up": fault.runner_up,
+        "remedy": fault.remedy,
+    }
+    return _status(source, level, fault.text(), texts)
+
+
+def read_fault_state(message: DiagnosticArray) -> list[FaultReport]:
+    """Return the faults in a message on `~/fault`; kinds are empty where there is none."""
+    t, names, found = seconds(message.header.stamp), FaultReport._fields[1:-1], []
+    for status in message.status:
+        texts = {item.key: item.value for item in status.values}
+        read = {name: texts.get(name, "") for name in names}
+        found.append(FaultReport(t=t, text=status.message, **read))
+    return found
+
+
+def payload_message(t: float, link: str, held: Payload | None) -> InertiaStamped:
+    """Return the message for `~/payload`; without a payload its mass is 0.
+
+    The frame is the link that holds it; the inertia is about the centre of mass, in its axes.
+    """
+    message = InertiaStamped()
+    set_stamp(message.header.stamp, t)
+    message.header.frame_id = link if held is None else held.link
+    if held is not None:
+        body = message.inertia
+        body.m = float(held.mass)
+        body.com.x, body.com.y, body.com.z = (float(x) for x in held.com)
+        matrix = as_inertia("inertia", held.inertia).tolist()
+        for row, column, name in INERTIA_FIELDS:
+            setattr(body, name, matrix[row][column])
+    return message
+
+
+def read_payload(message: InertiaStamped) -> Payload | None:
+    """Return the payload of a message; None: there is none."""
+    body, matrix = message.inertia, np.zeros((3, 3))
+    if body.m == 0.0:
+        return None
+    for row, column, name in INERTIA_FIELDS:
+        matrix[row, column] = matrix[column, row] = getattr(body, name)
+    com = (body.com.x, body.com.y, body.com.z)
+    return Payload(message.header.frame_id, body.m, com, matrix)
 
 
 def controller_state(

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
-from geometry_msgs.msg import PoseStamped
+from geometry_msgs.msg import InertiaStamped, PoseStamped
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool, Trigger
@@ -19,14 +19,20 @@ from ..control.transitions import FOLLOWING, Mode
 from ..detection.detector import Level
 from ..detection.fault import COMMAND_LOSS, SENSOR_FREEZE
 from ..errors import ArgumentError, RobodynError
-from ..model.robot import RobotModel
+from ..model.robot import Payload, RobotModel
 from ..sensing.sample import Sample, Status
 from ..sensing.settings import SensingSettings
 from ..trajectory.piecewise import PiecewisePolynomial
 from ..trajectory.trajectory_msg import from_points
-from .codec import controller_state, read_collision_state, read_effort, seconds
+from .codec import (
+    controller_state,
+    read_collision_state,
+    read_effort,
+    read_payload,
+    seconds,
+)
 from .command_conflict import CommandConflict
-from .log_lines import limits_line, mode_line
+from .log_lines import limits_line, mode_line, payload_line
 from .node_kernels import CONTROLLER
 from .node_settings import ControllerSettings
 from .pose_target import PosePlanner, base_name, plan_pose, pose_of_message
@@ -55,6 +61,8 @@ class ControllerNode(StateNode):
     def configure(self, model: RobotModel) -> None:
         """Create supervisor, topics and services."""
         self.arm = Supervisor(model, self.settings.arm, self.settings.sensing)
+        self.payload: Payload | None = None
+        self._carry(self.settings.payload.payload(model), "set")
         self.command = EffortMessage(model.n)
         self.reference = JointStateMessage(model.joint_names, "position", "velocity", "effort")
         commands = "effort_controller/commands"
@@ -77,6 +85,8 @@ class ControllerNode(StateNode):
         self.residuals.set_open(self.arm.uses_residual)
         verdicts = "dynamics_node/collision_state"
         self.local_subscription(DiagnosticArray, verdicts, self._on_verdict, LATCHED)
+        held = "dynamics_node/payload"
+        self.local_subscription(InertiaStamped, held, self._on_payload, LATCHED)
         self.create_service(SetBool, "~/enable", self._enable)
         self.create_service(Trigger, "~/clear", self.clear)
 
@@ -85,9 +95,13 @@ class ControllerNode(StateNode):
         if self.robot is None:
             return super().prepare_settings(settings)
         parts = self.arm.prepare(settings.arm)
+        held = settings.payload.payload(self.robot)
+        regrasped = settings.payload.held != self.settings.payload.held
 
         def apply() -> None:
             self.arm.apply(parts)
+            if regrasped:
+                self._carry(held, "set")
             self.arm.sensing = settings.sensing
             self.sampler.apply(_patient(settings))
             self.residuals.set_open(self.arm.uses_residual)
@@ -256,12 +270,33 @@ class ControllerNode(StateNode):
         if not self.detector_heard and not touched and verdict.worst >= limit:
             self.arm.on_earlier_contact()
         self.arm.on_command_feedback(verdict.t, verdict.fault != COMMAND_LOSS)
-        if verdict.fault == SENSOR_FREEZE:
+        if verdict.fault == SENSOR_FREEZE and verdict.level is Level.UNKNOWN:
             self.arm.on_stuck_joint(verdict.fault_joint, verdict.cause)
+        else:
+            self.arm.on_fault(verdict.fault, verdict.fault_joint)
         self.detector_stamp, self.detector_heard = verdict.t, True
         if self.waiting is not None and self.waiting.t == verdict.t:
             sample, self.waiting = self.waiting, None
             self._answer(sample)
+
+    def _on_payload(self, message: InertiaStamped) -> None:
+        """Carry what dynamics_node has found in the gripper, or was told."""
+        held, settings = read_payload(message), self.settings.payload
+        if not settings.follow:
+            return
+        try:
+            if held is not None and not 0.0 < held.mass <= settings.max_mass:
+                raise ArgumentError(f"{held.mass:g} kg, payload.max_mass is {settings.max_mass:g}")
+            self._carry(held, "taken over")
+        except RobodynError as error:
+            self.warn_refused(f"rejected a payload: {error}")
+
+    def _carry(self, held: Payload | None, how: str) -> None:
+        """Carry a payload from now on, or none."""
+        if held is not None or self.payload is not None:
+            self.arm.set_payload(held)
+            self.log_line(payload_line(held, self.payload, how))
+            self.payload = held
 
     def _enable(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
         self.arm.enable(request.data)

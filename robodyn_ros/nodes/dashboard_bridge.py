@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
-from geometry_msgs.msg import WrenchStamped
+from geometry_msgs.msg import InertiaStamped, WrenchStamped
 from rcl_interfaces.msg import ParameterEvent
 from rclpy.node import Node
 from rclpy.parameter import Parameter, parameter_value_to_python
@@ -27,7 +27,7 @@ from std_msgs.msg import String
 from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory
 
-from ..detection.fault import JOINT_STOP
+from ..detection.fault import HARMLESS_KINDS, JOINT_STOP
 from ..errors import ArgumentError
 from ..model.robot import RobotModel
 from ..model.robots import load_robot
@@ -43,6 +43,7 @@ SERVICES = {
     ("controller_node", "clear"): Trigger,
     ("simulator_node", "reset"): Trigger,
     ("dynamics_node", "reset"): Trigger,
+    ("dynamics_node", "accept_payload"): Trigger,
 }
 LATEST_DEPTH = 4  # queue of a topic of which the latest message counts
 EVERY_DEPTH = 100  # queue of a topic of which every message counts
@@ -58,7 +59,10 @@ class Feed(Protocol):
     """Receiver of the messages: `dashboard.feed.Feed`."""
 
     mode: str
+    reason: str  # of the mode
     force: Array  # (3,) [N], estimated
+    injected: tuple[str, ...]  # faults and payloads of a simulation
+    payload: str  # in the detector's model
 
     def on_state(self, t: float, names: Sequence[str], q: Array, tau: Array) -> None: ...
 
@@ -71,6 +75,8 @@ class Feed(Protocol):
     def on_detector(
         self, level: str, link: str, force: float, joints: str, reason: str, where: str = ""
     ) -> None: ...
+
+    def on_fault(self, kind: str, text: str, remedy: str, harmless: bool) -> None: ...
 
     def on_wrench(self, link: str, force: Array) -> None: ...
 
@@ -124,6 +130,9 @@ class DashboardBridge:
         self._residuals = subscribe(JointState, "dynamics_node/residual", every)
         self._detector = subscribe(DiagnosticArray, "dynamics_node/collision_state", every)
         self._pushes = subscribe(WrenchStamped, "simulator_node/push", every)
+        self._faults = subscribe(DiagnosticArray, "dynamics_node/fault", LATCHED)
+        self._injected = subscribe(DiagnosticArray, "simulator_node/fault", LATCHED)
+        self._payloads = subscribe(InertiaStamped, "dynamics_node/payload", LATCHED)
         self._controller = subscribe(DiagnosticArray, "controller_node/state", LATCHED)
         self._events = subscribe(ParameterEvent, "/parameter_events", EVERY_DEPTH)
         self._descriptions = subscribe(String, "robot_description", LATCHED)
@@ -200,7 +209,17 @@ class DashboardBridge:
             _, link, wrench = codec.read_wrench(message)
             feed.on_push(link, wrench[:3], wrench[3:])
         for message in take_messages(self._controller):
-            feed.mode, *_ = codec.read_controller_state(message)
+            feed.mode, feed.reason, _ = codec.read_controller_state(message)
+        for message in take_messages(self._faults):
+            for found in codec.read_fault_state(message)[:1]:
+                harmless = found.kind in HARMLESS_KINDS
+                feed.on_fault(found.kind, found.text, found.remedy, harmless)
+        for message in take_messages(self._injected):
+            reports = codec.read_fault_state(message)
+            feed.injected = tuple(one.text for one in reports if one.kind)
+        for message in take_messages(self._payloads):
+            held = codec.read_payload(message)
+            feed.payload = f"{held.mass:.2f} kg on {held.link}" if held else ""
         for message in take_messages(self._events):
             node = self._full_names.get(message.node)
             if node is not None:

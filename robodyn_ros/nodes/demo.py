@@ -25,14 +25,14 @@ from rich.live import Live
 
 from ..dynamics.compile_progress import compile_with_progress
 from ..dynamics.posture import start_posture
-from ..errors import ArgumentError, RobodynError
+from ..errors import ArgumentError, RobodynError, one_of
 from ..interrupts import held
 from ..model.robot import RobotModel
 from ..resources import share_path
 from ..settings import yaml_section
 from . import node_kernels
 from .demo_observer import DemoObserver
-from .demo_view import events_table, live_table, plot, verdict
+from .demo_view import live_table, plot, print_tables, verdict
 from .discovery import DEMO_NODES, use_loopback
 from .first_parameters import (
     FIRST_PUSH,
@@ -55,6 +55,9 @@ REACTING = ("REACTING", "RESUMING")
 NO_PARAMETERS = "/unused:\n  ros__parameters:\n    none: 0\n"
 SAME_PARAMETERS = ("lwr_iii", "kuka_lwr4")  # arms for which config/demo.yaml is right
 DEMO_START = (0.0, -0.6, 0.3, 1.2, 0.4, -0.7, 0.5)  # [rad], of these arms in config/demo.yaml
+COLLISIONS = "collisions"
+# Scenarios, and how long each of them takes [s]
+SCENARIOS = {COLLISIONS: 0.0, "payload": 25.0, "faults": 38.0, "all": 70.0}
 IDEAL: dict[str, dict[str, Any]] = {  # node -> {parameter: value}
     "simulator_node": {"plant.friction": False, "plant.noise": False}
     | {f"plant.model_error.{name}": 0.0 for name in ("mass", "com", "friction")},
@@ -79,6 +82,7 @@ class Demo:
     namespace: str = ""
     log: Path | None = None  # file for the nodes' messages; None: the terminal
     overrides: dict[str, Any] = field(default_factory=dict)  # node -> {parameter: value}
+    scenario: Sequence[Path] = ()  # parameter files that win over `params`
 
 
 @dataclass(frozen=True)
@@ -89,6 +93,18 @@ class PlantOptions:
     pushes: Sequence[str] = ()  # LINK:NEWTON or LINK:FX,FY,FZ; empty: as in the parameter file
     seed: int | None = None  # of model error and sensor noise; None: as in the parameter file
     ideal: bool = False  # no model error, friction or sensor noise
+    scenario: str = COLLISIONS  # one of SCENARIOS
+
+
+def scenario_files(scenario: str, robot: str, urdf: str) -> list[Path]:
+    """Return the parameter files of a scenario, or raise if it is not for this arm."""
+    one_of("scenario", scenario, SCENARIOS)
+    if scenario == COLLISIONS:
+        return []
+    if urdf or robot not in ("", *SAME_PARAMETERS):
+        arms = " and ".join(SAME_PARAMETERS)
+        raise ArgumentError(f"--scenario {scenario} names joints of {arms}: write your own script")
+    return [share_path("config", "scenarios", f"{scenario}.yaml")]
 
 
 @contextmanager
@@ -106,7 +122,8 @@ def running(demo: Demo) -> Iterator[list[subprocess.Popen[bytes]]]:
         given = ((f"{prefix}{node}", values) for node, values in demo.overrides.items() if values)
         text = "".join(yaml_section(*section) for section in given)
         overrides.write_text(text or NO_PARAMETERS, encoding="utf-8")
-        arguments = ["--params-file", str(demo.params), "--params-file", str(overrides)]
+        files = [str(path) for path in (demo.params, *demo.scenario, overrides)]
+        arguments = [part for path in files for part in ("--params-file", path)]
         if demo.namespace:
             arguments += ["-r", f"__ns:=/{demo.namespace}"]
         commands = [
@@ -198,10 +215,11 @@ def run_demo(
     """
     demo = Demo(
         params or share_path("config", "demo.yaml"),
-        duration,
+        max(duration, SCENARIOS[plant.scenario]),
         composed,
         log=None if headless else picture.with_suffix(".log"),  # the live table needs the terminal
         overrides=overrides(robot, urdf, plant, guess=params is None),
+        scenario=scenario_files(plant.scenario, robot, urdf),
     )
     compile_with_progress(node_kernels.ALL, console)
     if headless:
@@ -239,7 +257,7 @@ def watch_live(demo: Demo, page: int | None, picture: Path, console: Console) ->
 
 def print_result(observer: DemoObserver, picture: Path, console: Console) -> None:
     """Print the events and the result, and save the plot."""
-    console.print(events_table(observer.events()))
+    print_tables(observer, console)
     if plot(observer, picture):
         console.print(f"plot: {picture}")
     ok, text = verdict(observer)
@@ -268,6 +286,8 @@ def overrides(robot: str, urdf: str, plant: PlantOptions, guess: bool) -> dict[s
     if plant.ideal:
         for node, values in IDEAL.items():
             changed[node] |= values
+    if plant.ideal and plant.scenario in ("faults", "all"):
+        raise ArgumentError("--ideal: an arm without friction cannot have more of it")
     if plant.pushes:
         model = settings.load("") if known else None
         start = DEMO_START if settings.name in SAME_PARAMETERS else None

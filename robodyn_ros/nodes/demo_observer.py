@@ -8,14 +8,23 @@ from typing import Any
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
-from geometry_msgs.msg import WrenchStamped
+from geometry_msgs.msg import InertiaStamped, WrenchStamped
 from rclpy.node import Node
 from rclpy.parameter import parameter_value_to_python
 from rclpy.parameter_client import AsyncParameterClient
 from sensor_msgs.msg import JointState
 
+from ..detection.fault import PAYLOAD
 from ..errors import RobodynError
-from .codec import read_collision_state, read_controller_state, read_effort, read_wrench
+from .codec import (
+    read_collision_state,
+    read_controller_state,
+    read_effort,
+    read_fault_state,
+    read_payload,
+    read_wrench,
+    seconds,
+)
 from .demo_events import (
     DetectorState,
     Event,
@@ -24,11 +33,13 @@ from .demo_events import (
     compare,
     with_forces,
 )
+from .demo_faults import FaultEvent, FaultSpan, Name, compare_faults, in_span
 from .local_topics import LocalSubscription
 from .node_settings import RobotSettings
 from .runtime import LATCHED, STATE_IN
 
 THRESHOLDS = ("monitor.contact.base", "monitor.collision.base")
+FAULT_FIELDS = ("at", "kind", "value")
 PUSH_FIELDS = ("at", "link", "force")
 ROBOT_FIELDS = ("name", "urdf", "root", "tip", "lock", "strict")  # friction does not matter here
 
@@ -47,6 +58,11 @@ class DemoObserver:
         self.mode = self.reason = ""  # of the controller
         self.contact = self.collision = np.zeros(0)  # thresholds at rest
         self.script: list[ScriptedPush] = []
+        self.faults: list[FaultSpan] = []  # that the plant had
+        self.scripted_faults = 0
+        self.gripped: list[float] = []  # [kg], payloads of the script, one after the other
+        self.told_faults: list[Name] = []
+        self.masses: list[tuple[float, float]] = []  # time [s], payload of the detector [kg]
         # Until its thresholds were asked for
         self._detector: AsyncParameterClient | None = AsyncParameterClient(node, "dynamics_node")
         self._plant, self._asked_plant = AsyncParameterClient(node, "simulator_node"), False
@@ -58,6 +74,9 @@ class DemoObserver:
                 (WrenchStamped, "dynamics_node/external_wrench", self._on_wrench, STATE_IN),
                 (DiagnosticArray, "dynamics_node/collision_state", self._on_detector, LATCHED),
                 (DiagnosticArray, "controller_node/state", self._on_controller, LATCHED),
+                (DiagnosticArray, "dynamics_node/fault", self._on_name, LATCHED),
+                (InertiaStamped, "dynamics_node/payload", self._on_payload, LATCHED),
+                (DiagnosticArray, "simulator_node/fault", self._on_injected, LATCHED),
             )
         ]
 
@@ -70,8 +89,26 @@ class DemoObserver:
         """Return every push with the detector's report, and every false alarm, in order."""
         if not self.t:
             return []
-        states = with_forces(self.states, self.forces)
-        return compare(self.t[0], self.pushes.found, states, self.script, self.contact)
+        start, states = self.t[0], with_forces(self.states, self.forces)
+        found = compare(start, self.pushes.found, states, self.script, self.contact)
+        # What a fault does to the residual is no false alarm
+        return [x for x in found if x.pushed or not in_span(start + x.t, self.faults)]
+
+    def fault_events(self) -> list[FaultEvent]:
+        """Return every fault and payload with its name, and every false name, in order."""
+        if not self.t:
+            return []
+        held = [span for span in self.faults if span.kind == PAYLOAD]
+        for span, mass in zip(held, self.gripped):
+            span.mass = mass
+        return compare_faults(self.t[0], self.faults, self.told_faults, self.masses)
+
+    @property
+    def faults_over(self) -> bool:
+        """Whether all scripted faults were seen, and those that end are over."""
+        return len(self.faults) >= self.scripted_faults and all(
+            span.end < math.inf for span in self.faults
+        )
 
     def add_truth(self, t: float, tau_ext: np.ndarray) -> None:
         """Take the true external torque (n,) at the time t [s]."""
@@ -94,7 +131,7 @@ class DemoObserver:
             answer.add_done_callback(self._on_thresholds)
             self._detector = None
         if not self._asked_plant and self._plant.services_are_ready():
-            names = self._plant.get_parameters(["pushes.names"])
+            names = self._plant.get_parameters(["pushes.names", "faults.names"])
             names.add_done_callback(self._on_push_names)
             self._asked_plant = True
 
@@ -104,7 +141,11 @@ class DemoObserver:
         self.contact, self.collision = (np.broadcast_to(x, n) for x in found)
 
     def _on_push_names(self, answer: Any) -> None:
-        names = [name for name in answer.result().values[0].string_array_value if name]
+        pushes, faults = (list(filter(None, x.string_array_value)) for x in answer.result().values)
+        self.scripted_faults, names = len(faults), pushes
+        if faults:
+            fields = [f"faults.{name}.{key}" for name in faults for key in FAULT_FIELDS]
+            self._plant.get_parameters(fields).add_done_callback(self._on_faults)
         if names:
             fields = [f"robot.{key}" for key in ROBOT_FIELDS]
             fields += [f"pushes.{name}.{key}" for name in names for key in PUSH_FIELDS]
@@ -116,6 +157,11 @@ class DemoObserver:
         rows = zip(pushes[::3], pushes[1::3], pushes[2::3], strict=True)
         script = [ScriptedPush(at, link, math.hypot(*force)) for at, link, force in rows]
         self.script = sorted(_with_joints(script, robot), key=lambda push: push.at)
+
+    def _on_faults(self, answer: Any) -> None:
+        values = [parameter_value_to_python(value) for value in answer.result().values]
+        rows = sorted(zip(values[::3], values[1::3], values[2::3], strict=True))
+        self.gripped = [float(value[0]) for _, kind, value in rows if kind == PAYLOAD]
 
     def _on_truth(self, message: JointState) -> None:
         self.add_truth(*read_effort(message))
@@ -135,6 +181,27 @@ class DemoObserver:
                 report.t, report.level, report.link, report.joints, where=report.where
             )
             self.states.append(state)
+
+    def _on_name(self, message: DiagnosticArray) -> None:
+        for report in read_fault_state(message):
+            self.told_faults.append(Name(report.t, report.kind, report.joint, report.text))
+
+    def _on_payload(self, message: InertiaStamped) -> None:
+        held = read_payload(message)
+        self.masses.append((seconds(message.header.stamp), held.mass if held else 0.0))
+
+    def _on_injected(self, message: DiagnosticArray) -> None:
+        """Begin and end the spans of the plant's faults, as the plant tells what acts."""
+        acting = [one for one in read_fault_state(message) if one.kind]
+        now = {(one.kind, one.joint, one.text) for one in acting}
+        t = seconds(message.header.stamp)
+        for span in self.faults:
+            key = (span.kind, span.joint, span.text)
+            if span.end == math.inf and key not in now:
+                span.end = t
+            elif span.end == math.inf:
+                now.remove(key)
+        self.faults += [FaultSpan(t, *key) for key in sorted(now)]
 
     def _on_controller(self, message: DiagnosticArray) -> None:
         self.mode, self.reason, _ = read_controller_state(message)

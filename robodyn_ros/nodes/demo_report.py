@@ -1,4 +1,4 @@
-"""demo_report: prints what the detector told about the scripted pushes, once they are over.
+"""demo_report: prints what the detector told about scripted pushes and faults, once they are over.
 
 For collision_demo.launch.py, which then goes on; `robodyn demo` prints the same at its end. It
 only listens, and ends by itself.
@@ -13,7 +13,7 @@ from rclpy.node import Node
 from rich.console import Console
 
 from .demo_observer import DemoObserver
-from .demo_view import events_table, verdict
+from .demo_view import print_tables, verdict
 from .runtime import run
 
 CHECK_PERIOD = 0.5  # [s]
@@ -43,13 +43,15 @@ class DemoReport(Node):
 
 
 def is_over(observer: DemoObserver) -> bool:
-    """Return whether all scripted pushes were seen and the arm had time to resume."""
+    """Return whether all of the script was seen and the arm had time to resume."""
     elapsed = observer.elapsed
-    if not observer.script:
+    if not (observer.script or observer.scripted_faults):
         return elapsed > SCRIPT_TIMEOUT
     seen = [event.t for event in observer.events() if event.pushed]
-    since = elapsed - seen[-1] if seen else elapsed
-    if len(seen) < len(observer.script):
+    pushes = len(seen)
+    seen += [event.t for event in observer.fault_events() if event.truth]
+    since = elapsed - max(seen) if seen else elapsed
+    if pushes < len(observer.script) or not observer.faults_over:
         return since > LONGEST_PAUSE
     return since > AFTER_LAST_PUSH + (RESUME_TIMEOUT if observer.mode in REACTING else 0.0)
 
@@ -57,10 +59,10 @@ def is_over(observer: DemoObserver) -> bool:
 def print_report(observer: DemoObserver) -> None:
     """Print the table and the result."""
     console = Console(file=sys.stdout, width=WIDTH)
-    if not observer.script:
+    if not (observer.script or observer.scripted_faults):
         console.print(NO_SCRIPT, markup=False, soft_wrap=True)
         return
-    console.print(events_table(observer.events()))
+    print_tables(observer, console)
     ok, text = verdict(observer)
     console.print(f"[{'green' if ok else 'red'}]{text}[/]", soft_wrap=True)
 

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import numpy as np
 from rich import box
-from rich.console import Group
+from rich.console import Console, Group
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
 from .demo_events import UNCLEAR, Event
+from .demo_faults import FaultEvent
 from .demo_observer import DemoObserver
 
 BAR_WIDTH = 30  # [characters]
@@ -25,6 +26,9 @@ EVENT_HEADINGS = (
 )  # fmt: skip
 
 
+FAULT_HEADINGS = ("time\n[s]", "fault", "told", "delay\n[s]", "judgement")
+
+
 def live_table(observer: DemoObserver, duration: float, page: str = "") -> Group:
     """Return state, residuals and latest events; page: a line about the live page."""
     last = observer.states[-1] if observer.states else None
@@ -35,7 +39,10 @@ def live_table(observer: DemoObserver, duration: float, page: str = "") -> Group
         f" {link}   arm: {observer.mode or 'starting'}   {progress}",
     )
     events = events_table(observer.events()[-EVENTS_SHOWN:])
-    return Group(head, residual_bars(observer), events, *([Text(page)] if page else []))
+    parts: list[Text | Table] = [head, residual_bars(observer), events]
+    if observer.faults or observer.scripted_faults:
+        parts.append(faults_table(observer.fault_events()[-EVENTS_SHOWN:]))
+    return Group(*parts, *([Text(page)] if page else []))
 
 
 def residual_bars(observer: DemoObserver) -> Table:
@@ -74,6 +81,32 @@ def events_table(events: list[Event]) -> Table:
     return table
 
 
+def print_tables(observer: DemoObserver, console: Console) -> None:
+    """Print the pushes, and the faults if there are any, each with what was told."""
+    events, faults = observer.events(), observer.fault_events()
+    if events or not faults:
+        console.print(events_table(events))
+    if faults or observer.scripted_faults:
+        console.print(faults_table(faults))
+
+
+def faults_table(events: list[FaultEvent]) -> Table:
+    """Return a row per fault or false name: the truth, what was told, and a judgement."""
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False)
+    for heading in FAULT_HEADINGS:
+        table.add_column(escape(heading), justify="right" if "[" in heading else "left")
+    for event in events:
+        table.add_row(
+            f"{event.t:.2f}",
+            escape(event.truth) or "nothing",
+            escape(event.told) or "nothing",
+            f"{event.delay:.2f}" if event.delay is not None else "",
+            event.judgement if event.right else f"[red]{event.judgement}[/]",
+            style="" if event.right else "red",
+        )
+    return table
+
+
 def _table(*headings: str) -> Table:
     table = Table(box=box.SIMPLE_HEAD)
     for heading in headings:  # numbers have a unit
@@ -82,10 +115,10 @@ def _table(*headings: str) -> Table:
 
 
 def verdict(observer: DemoObserver) -> tuple[bool, str]:
-    """Return whether each push was found with its link, without a false alarm, and the arm
-    resumed; and a summary.
+    """Return whether each push was found with its link and each fault named, without a false
+    alarm, and the arm resumed; and a summary.
     """
-    events = observer.events()
+    events, faults = observer.events(), observer.fault_events()
     pushes = [event for event in events if event.pushed]
     right = sum(event.right for event in pushes)
     unclear = sum(event.judgement == UNCLEAR for event in pushes)
@@ -94,14 +127,22 @@ def verdict(observer: DemoObserver) -> tuple[bool, str]:
     found = f"{right} of {len(pushes)} pushes found with their link"
     if unclear:
         found += f" ({unclear} hardly loaded the joint of the link)"
+    expected = [event for event in faults if event.truth]
+    named, false = sum(event.right for event in expected), len(faults) - len(expected)
+    seen = len(observer.faults) >= observer.scripted_faults
     parts = [
         found if pushes else "nothing pushed the arm",
+        *([f"{named} of {len(expected)} faults and payloads told rightly"] if expected else []),
+        *([f"{false} false name{'s' if false > 1 else ''}"] if false else []),
+        *([] if seen else ["not all faults of the script were seen"]),
         f"{alarms} false alarm{'s' if alarms > 1 else ''}" if alarms else "no false alarm",
         "the arm resumed"
         if resumed
         else f"the arm did not resume: {observer.mode or 'silent'}, {observer.reason}",
     ]
-    return 0 < len(pushes) == right and not alarms and resumed, ", ".join(parts)
+    happened = bool(pushes or expected) and len(pushes) >= len(observer.script)
+    ok = happened and len(pushes) == right and len(expected) == named and seen
+    return ok and not alarms and not false and resumed, ", ".join(parts)
 
 
 def plot(observer: DemoObserver, path: Path) -> bool:

@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
-from geometry_msgs.msg import WrenchStamped
+from geometry_msgs.msg import InertiaStamped, WrenchStamped
+from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, Float64MultiArray
 from std_srvs.srv import Trigger
 from visualization_msgs.msg import MarkerArray
 
 from ..detection.detector import Level
+from ..detection.fault import HARMLESS_KINDS, PAYLOAD, Fault
 from ..detection.monitor import ContactMonitor
 from ..detection.verdict import Verdict
 from ..errors import RobodynError
-from ..model.robot import RobotModel
+from ..model.payload_settings import payload_values
+from ..model.robot import Payload, RobotModel
 from ..sensing.effort import CommandedEffort, JointTorque
 from ..sensing.sample import Sample
-from .codec import collision_state, fill_wrench, force_arrow
-from .log_lines import ContactLog
+from .codec import collision_state, fault_state, fill_wrench, force_arrow, payload_message
+from .log_lines import ContactLog, FaultLog, payload_line
 from .node_kernels import DETECTOR
 from .node_settings import DynamicsSettings
 from .runtime import LATCHED, STATE_IN, STATE_OUT, JointStateMessage, run
 from .state_node import StateNode
 
 MARKER_PERIOD = 1.0 / 30.0  # [s]
+FAULT_PERIOD = 0.2  # [s] between two messages about a fault of which only numbers change
 
 
 class DynamicsNode(StateNode):
@@ -38,6 +43,12 @@ class DynamicsNode(StateNode):
         self.last_publish_time = self.last_marker_time = 0.0  # [s]
         self.worst_level = Level.CLEAR  # since the last reset, for a restarted controller
         self.contact_log = ContactLog(lambda: self.wall())
+        self.fault_log = FaultLog()
+        self.fault: Fault | None = None  # as last published
+        self.fault_time = -math.inf  # [s], when
+        self.payload: Payload | None = None  # as last published
+        self.set_payload: tuple[Payload | None, ...] = ()  # by parameters, not published yet
+        self.followed: Payload | None = None  # that the monitor has taken over by itself
         self.wait_for_robot()
 
     def configure(self, model: RobotModel) -> None:
@@ -47,7 +58,7 @@ class DynamicsNode(StateNode):
         commanded = effort.source == "command"
         self.torque = JointTorque(model, effort)
         self.monitor = ContactMonitor(
-            model, settings.monitor, sensing, commanded=commanded, effort=effort
+            model, settings.of_monitor, sensing, commanded=commanded, effort=effort
         )
         self.residual = JointStateMessage(model.joint_names, "effort")
         self.wrench = WrenchStamped()
@@ -56,6 +67,11 @@ class DynamicsNode(StateNode):
         self.to_markers = self.local_publisher(MarkerArray, "~/markers", STATE_OUT)
         self.to_state = self.local_publisher(DiagnosticArray, "~/collision_state", LATCHED)
         self.to_flag = self.local_publisher(Bool, "~/collision", LATCHED)
+        self.to_fault = self.local_publisher(DiagnosticArray, "~/fault", LATCHED)
+        self.to_payload = self.local_publisher(InertiaStamped, "~/payload", LATCHED)
+        held = settings.payload.payload(model)
+        if held is not None:
+            self._take_payload(held)
         self.commands: CommandedEffort | None = None
         if commanded:
             self.commands = CommandedEffort(model, sensing, 1.0 / settings.rate)
@@ -63,17 +79,22 @@ class DynamicsNode(StateNode):
             self.local_subscription(Float64MultiArray, topic, self._on_command, STATE_IN)
         self.create_service(Trigger, "~/reset", self._reset)
         self.create_service(Trigger, "~/tare", self._tare)
+        self.create_service(Trigger, "~/accept_payload", self._accept_payload)
         self.subscribe_states(model, sensing)
 
     def prepare_settings(self, settings: DynamicsSettings) -> Callable[[], None]:
         """Return a function that applies these settings; raise if they are invalid."""
         if self.robot is None:
             return super().prepare_settings(settings)
-        parts = self.monitor.prepare(settings.monitor, settings.effort)
+        parts = self.monitor.prepare(settings.of_monitor, settings.effort)
         torque = JointTorque(self.robot, settings.effort)
+        held = settings.payload.payload(self.robot)
+        regrasped = settings.payload.held != self.settings.payload.held
 
         def apply() -> None:
             self.monitor.apply(parts)
+            if regrasped:
+                self._take_payload(held)
             self.torque = torque
             self.monitor.set_sensing(settings.sensing)
             self.sampler.apply(settings.sensing)
@@ -97,6 +118,13 @@ class DynamicsNode(StateNode):
             self._publish_measurement(verdict)
         self._publish_state(verdict)
         self.log_line(self.contact_log.update(verdict))
+        self._publish_fault(verdict)
+        for held in self.set_payload:
+            self._publish_payload(verdict.t, held, "set")
+        if verdict.payload is not self.followed:
+            self.followed = verdict.payload
+            if verdict.payload is not self.payload:
+                self._publish_payload(verdict.t, verdict.payload, "found")
 
     def on_silence(self, cause: str) -> None:
         """Leave silence to /diagnostics: the log says that the state is UNKNOWN."""
@@ -131,6 +159,48 @@ class DynamicsNode(StateNode):
         self.last_state, self.last_publish_time = state, verdict.t
         self.to_state.publish(collision_state(verdict, self.get_name(), self.worst_level))
 
+    def _publish_fault(self, verdict: Verdict) -> None:
+        """Publish the name of the open case at every change, its numbers from time to time."""
+        fault, before = verdict.fault, self.fault
+        if fault == before and self.fault_time > -math.inf:
+            return
+        recent = 0.0 <= verdict.t - self.fault_time < FAULT_PERIOD
+        if recent and _name(fault) == _name(before):
+            return
+        self.fault, self.fault_time = fault, verdict.t
+        self.to_fault.publish(fault_state(self.get_name(), verdict.t, fault))
+        self.log_line(self.fault_log.update(verdict.t, fault))
+
+    def _take_payload(self, held: Payload | None) -> None:
+        """Let the model hold this from now on; the next sample tells others."""
+        self.monitor.set_payload(held)
+        self.followed, self.set_payload = None, (held,)
+
+    def _publish_payload(self, t: float, held: Payload | None, how: str) -> None:
+        """Tell the controller, and the log, what the arm holds; how: found or set."""
+        self.log_line(payload_line(held, self.payload, how))
+        self.payload, self.set_payload = held, ()
+        link = self.settings.payload.link or self.monitor.model.link_names[-1]
+        self.to_payload.publish(payload_message(t, link, held))
+
+    def _accept_payload(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        """Take over the payload of the open case, as if the parameters had been set."""
+        fault, found = self.monitor.verdict.fault, self.monitor.found_payload
+        limit, response.success = self.settings.payload.max_mass, False
+        if fault is None or fault.kind != PAYLOAD:
+            response.message = "no payload has been found or released"
+        elif found is not None and found.mass > limit:
+            response.message = f"{found.mass:.2f} kg are more than payload.max_mass, {limit:g} kg"
+        else:
+            values = {"mass": 0.0} if found is None else payload_values(found)
+            result = self.set_parameters_atomically(
+                [Parameter(f"payload.{name}", value=value) for name, value in values.items()]
+            )
+            response.success = bool(result.successful)
+            told = "release" if found is None else f"{found.mass:.2f} kg on {found.link}"
+            response.message = f"{told} accepted" if result.successful else str(result.reason)
+        return response
+
     def _reset(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         self.monitor.reset("reset")
         self.worst_level = Level.CLEAR
@@ -151,8 +221,26 @@ class DynamicsNode(StateNode):
         verdict = self.monitor.verdict
         unknown = f"UNKNOWN: {verdict.cause}" if verdict.level is Level.UNKNOWN else ""
         bias = " ".join(f"{value:.3g}" for value in self.monitor.bias.tolist())
-        facts = {"state": verdict.level.name, "bias": bias, **self.statistics.facts()}
-        return unknown or self.monitor.bias_problem() or self.statistics.overrun(), facts
+        fault, held = verdict.fault, self.payload
+        facts = {
+            "state": verdict.level.name,
+            "fault": fault.text() if fault else "",
+            "payload": f"{held.mass:.3g} kg on {held.link}" if held else "",
+            "bias": bias,
+            **self.statistics.facts(),
+        }
+        named = f"{fault.text()}: {fault.remedy}" if fault and not _harmless(fault) else ""
+        problems = (unknown, named, self.monitor.bias_problem(), self.statistics.overrun())
+        return next(filter(None, problems), ""), facts
+
+
+def _name(fault: Fault | None) -> tuple[str, str, str] | None:
+    """Return what of a fault is worth a message at once."""
+    return (fault.kind, fault.joint, fault.runner_up) if fault else None
+
+
+def _harmless(fault: Fault) -> bool:
+    return fault.kind in HARMLESS_KINDS
 
 
 def main(args: list[str] | None = None) -> int:

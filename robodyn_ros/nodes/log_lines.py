@@ -16,9 +16,10 @@ from typing import NamedTuple
 
 from ..control.transitions import Mode
 from ..detection.detector import Level
-from ..detection.fault import JOINT_STOP
+from ..detection.fault import COLLISION, HARMLESS_KINDS, JOINT_STOP, UNDECIDED, Fault
 from ..detection.verdict import LEAST_FORCE, Ended, Verdict
 from ..dynamics.limit_use import Binding
+from ..model.robot import Payload
 
 END_DELAY = 0.3  # [s] without contact after which it is over; a shorter pause is flicker
 LINK_LINES = 3  # about links in one contact at once; then one every
@@ -28,6 +29,10 @@ UNKNOWN_REMINDER = 10.0  # [s] between two lines about the same UNKNOWN that las
 CLOCK_RESET = 1.0  # [s]: time that goes back by more begins anew
 MOST_FORCES = 2000  # estimates kept of a contact that lasts
 NUMBERS = re.compile(r"(?<!\w)[-+]?\d[\d.]*(e[-+]?\d+)?")  # not those of names, as in joint_3
+
+
+# Names of cases that the lines about contacts tell already
+UNNAMED = (COLLISION, JOINT_STOP, UNDECIDED)
 
 
 class Severity(Enum):
@@ -84,7 +89,7 @@ class ContactLog:
         self._level = contact.told_level
         severity = Severity.ERROR if self._level is Level.COLLISION else Severity.WARN
         force, joints = force_text(verdict.force), _names(verdict.joints)
-        if verdict.fault is not None:
+        if _at_stop(verdict):
             text = f"{self._level.name}: {where}"
         elif where:
             text = f"{self._level.name} on {where}: {force}"
@@ -183,6 +188,41 @@ class _Contact:
         return f"{text}about {force_text(median(self._forces))}"
 
 
+class FaultLog:
+    """Turns the names of open cases into lines: one when a fault is named, and when it is over."""
+
+    def __init__(self) -> None:
+        self._told: Fault | None = None
+        self._since = 0.0  # [s]
+
+    def update(self, t: float, fault: Fault | None) -> Line | None:
+        """Return the line that is due at the time t [s], if any."""
+        told = self._told
+        if fault is None or fault.kind in UNNAMED:
+            if told is None or fault is not None:  # it may be named again
+                return None
+            self._told = None
+            return Line(
+                Severity.INFO, f"no fault: {_kind(told)} is over after {t - self._since:.2f} s"
+            )
+        if told is not None and (told.kind, told.joint) == (fault.kind, fault.joint):
+            return None
+        self._since = t if told is None else self._since
+        self._told = fault
+        severity = Severity.WARN if fault.kind in HARMLESS_KINDS else Severity.ERROR
+        return Line(severity, f"FAULT: {fault.text()}. {fault.remedy}".rstrip())
+
+
+def payload_line(held: Payload | None, before: Payload | None, how: str) -> Line | None:
+    """Return the line about a payload that was set, found or released; before: until now."""
+    if held is None:
+        gone = f"payload: released, {before.mass:.2f} kg" if before else ""
+        return Line(Severity.INFO, gone) if gone else None
+    com = ", ".join(f"{x:.3f}" for x in held.com)
+    text = f"payload: {how}, {held.mass:.2f} kg on {held.link}, centre at ({com}) m"
+    return Line(Severity.INFO, text)
+
+
 def mode_line(mode: Mode, reason: str, before: Mode | None) -> Line:
     """Return the line about a controller's new mode or reason; before: the mode until now."""
     if mode is Mode.TRACKING and not reason:
@@ -208,9 +248,17 @@ def force_text(force: float) -> str:
 
 def _where(verdict: Verdict) -> str:
     """Return the touched link in words, or the joint at its stop."""
-    if verdict.fault is not None and verdict.fault.kind == JOINT_STOP:
-        return verdict.link_cause
-    return verdict.where
+    return verdict.link_cause if _at_stop(verdict) else verdict.where
+
+
+def _at_stop(verdict: Verdict) -> bool:
+    return verdict.fault is not None and verdict.fault.kind == JOINT_STOP
+
+
+def _kind(fault: Fault) -> str:
+    """Return a fault's kind and joint in words."""
+    name = fault.kind.replace("_", " ")
+    return f"{name} on {fault.joint}" if fault.joint else name
 
 
 def _elapsed(since: float, t: float) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..control.arm_settings import ArmSettings
@@ -10,16 +10,20 @@ from ..detection.guard.settings import ExpectSettings, GuardSettings
 from ..detection.monitor_settings import MonitorSettings
 from ..errors import ArgumentError
 from ..model.friction_settings import FrictionSettings
+from ..model.payload_settings import MAX_MASS, PayloadSettings
 from ..model.robot import RobotModel
 from ..model.robots import load_robot
 from ..sensing.effort_settings import EffortSettings
 from ..sensing.settings import SensingSettings
 from ..settings import ParameterSet, check, group, setting
+from ..simulation.disturbances import KINDS as FAULT_KINDS
+from ..simulation.disturbances import Fault, make_fault
 
 Numbers = tuple[float, ...]
 
 PLANTS = ("rigid", "elastic", "mujoco")
 POSITION_RANGE = {"low": -1000.0, "high": 1000.0}  # [rad or m]
+NO_FAULT = "none"
 NOMINAL_RATE = "nominal rate of joint states"
 
 
@@ -101,6 +105,29 @@ class PlantSettings(ParameterSet):
 
 
 @dataclass(frozen=True)
+class InjectedFaultSettings(ParameterSet):
+    """A fault of the simulated arm, injected and mended while it runs."""
+
+    kind: str = setting(NO_FAULT, "kind of fault", choices=(NO_FAULT, *FAULT_KINDS))
+    joint: str = setting("", "faulty joint; empty: the effort of all joints")
+    value: Numbers = setting((), "size of the fault; empty: usual", numbers=True)
+
+    def fault(self) -> Fault | None:
+        """Return the fault, or None."""
+        if self.kind == NO_FAULT:
+            return None
+        return make_fault(self.joint, self.kind, self.value[0] if self.value else None)
+
+
+@dataclass(frozen=True)
+class FollowedPayloadSettings(PayloadSettings):
+    """A payload that may change by itself while the arm works."""
+
+    follow: bool = setting(False, "take over by itself what is found in the gripper")
+    max_mass: float = setting(5.0, "heaviest payload to take over", "kg", 0.0, MAX_MASS)
+
+
+@dataclass(frozen=True)
 class SimulatorSettings(ParameterSet):
     """Parameters of simulator_node."""
 
@@ -113,6 +140,8 @@ class SimulatorSettings(ParameterSet):
         0.02, "hold the arm after this much command silence", "s", low=1e-3
     )
     push_duration: float = setting(0.2, "how long a push by topic lasts", "s", low=1e-3)
+    fault: InjectedFaultSettings = group(InjectedFaultSettings)
+    payload: PayloadSettings = group(PayloadSettings)
     plant: PlantSettings = group(PlantSettings)
 
 
@@ -134,6 +163,7 @@ class ControllerSettings:
         "needs a heartbeat of 0 there",
         fixed=True,
     )
+    payload: FollowedPayloadSettings = group(FollowedPayloadSettings, follow=True)
     sensing: SensingSettings = group(SensingSettings)
     arm: ArmSettings = group(ArmSettings)
 
@@ -151,6 +181,7 @@ class DynamicsSettings:
     heartbeat: float = setting(
         0.005, "longest time between two messages of the collision state", "s", low=0.0
     )
+    payload: FollowedPayloadSettings = group(FollowedPayloadSettings)
     effort: EffortSettings = group(EffortSettings)
     sensing: SensingSettings = group(SensingSettings)
     monitor: MonitorSettings = group(MonitorSettings)
@@ -158,6 +189,18 @@ class DynamicsSettings:
     def __post_init__(self) -> None:
         check(self)
         _check_sampled("gain", "1/s", self.monitor.gain, self.rate)
+
+    @property
+    def of_monitor(self) -> MonitorSettings:
+        """Settings of the monitor, those of the payload included."""
+        held = self.payload
+        faults = replace(
+            self.monitor.faults,
+            payload_link=held.link,
+            payload_follow=held.follow,
+            payload_max_mass=held.max_mass,
+        )
+        return replace(self.monitor, faults=faults)
 
 
 @dataclass(frozen=True)

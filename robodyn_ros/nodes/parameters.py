@@ -21,7 +21,7 @@ from ..settings import About, changed, converted, leaves
 from .node_settings import SETTINGS
 
 # Tables of simulator_node and guard_node, and parameters that rclpy declares itself
-DECLARED_ELSEWHERE = ("means.", "obstacles.", "pushes.", "qos_overrides.")
+DECLARED_ELSEWHERE = ("faults.", "means.", "obstacles.", "pushes.", "qos_overrides.")
 # Parameters of an older release and what replaces them; the old names are rejected
 RENAMED = {
     "stamps": "sensing.stamps",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,9 +13,10 @@ from ..control.laws.passivity import PassivityController
 from ..control.limits import TorqueLimits
 from ..control.reactions import Stop
 from ..errors import ArgumentError
-from ..model.robot import RobotModel
+from ..model.payload_settings import PayloadSettings
+from ..model.robot import Payload, RobotModel
 from ..settings import ParameterSet, one_or_each, setting
-from ..simulation.disturbances import SHAPES, perturbed
+from ..simulation.disturbances import KINDS, SHAPES, Fault, make_fault, perturbed
 from ..simulation.elastic import ElasticJointPlant
 from ..simulation.obstacles import Box, Obstacle, Pendulum, Plane, Sphere
 from ..simulation.plant import Plant, PlantState
@@ -22,6 +24,8 @@ from ..simulation.rigid import RigidPlant
 from ..simulation.sensors import LWR_SENSORS, SensorModel
 from .node_settings import ModelErrorSettings, Numbers, PlantSettings
 
+PAYLOAD = "payload"  # kind of a scripted fault
+USUAL_MASS = 1.5  # [kg], of a payload
 OBSTACLES = ("plane", "sphere", "box", "pendulum")
 BRAKE_FREQUENCY = 10.0  # [rad/s], natural frequency of the law that holds an arm without commands
 BRAKE_RATE = 1000.0  # [N m/s or N/s], fastest change of the brake's torque
@@ -44,6 +48,39 @@ class PushSettings(ParameterSet):
         """Schedule the push; the script starts now."""
         start = plant.state.t + self.at
         plant.push(self.link, self.force, self.point, self.duration, self.shape, start=start)
+
+
+@dataclass(frozen=True)
+class FaultSettings(ParameterSet):
+    """A scripted fault, or a payload that is gripped and released."""
+
+    at: float = setting(1.0, "start, after the first command", "s", low=0.0, fixed=True)
+    duration: float = setting(0.0, "duration; 0: to the end", "s", low=0.0, fixed=True)
+    kind: str = setting("bias", "kind of fault", choices=(*KINDS, PAYLOAD), fixed=True)
+    joint: str = setting(
+        "", "faulty joint; empty: the effort of all joints, or none for a payload", fixed=True
+    )
+    value: Numbers = setting(
+        (), "size of the fault, mass of the payload; empty: usual", numbers=True, fixed=True
+    )
+    link: str = setting("", "link that holds the payload; empty: the last one", fixed=True)
+    com: Numbers = setting((0.0, 0.0, 0.05), "centre of mass in its frame", "m", fixed=True)
+
+    def what(self, model: RobotModel) -> Fault | Payload:
+        """Return the fault or the payload; raise if it does not fit the robot."""
+        value = self.value[0] if self.value else None
+        if self.kind != PAYLOAD:
+            return make_fault(self.joint, self.kind, value)
+        mass = USUAL_MASS if value is None else value
+        held = PayloadSettings(self.link, mass, self.com).payload(model)
+        if held is None:
+            raise ArgumentError("a payload of 0 kg is none")
+        return held
+
+    def schedule(self, plant: Plant) -> None:
+        """Schedule it; the script starts now."""
+        lasts = self.duration or math.inf
+        plant.schedule(self.what(plant.bare), plant.state.t + self.at, lasts)
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import WrenchStamped
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
@@ -14,19 +16,28 @@ from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
 
 from ..control.limits import Limiter, TorqueLimits
-from ..errors import RobodynError
-from ..model.robot import RobotModel
+from ..detection.fault import Fault as NamedFault
+from ..errors import ArgumentError, RobodynError
+from ..model.robot import Payload, RobotModel
 from ..sensing.effort import reject_torque
 from ..sensing.settings import SensingSettings
+from ..simulation.disturbances import Fault, Injection
 from ..simulation.plant import PlantState
 from .arm_node import ArmNode
-from .codec import read_wrench, set_stamp
+from .codec import fault_state, read_wrench, set_stamp
 from .loop_statistics import LoopStatistics
 from .node_kernels import SIMULATOR
 from .node_settings import SimulatorSettings
 from .parameters import declare_table
-from .runtime import STATE_IN, STATE_OUT, JointStateMessage, run
-from .simulation_setup import BRAKE_RATE, ObstacleSettings, PushSettings, make_plant
+from .runtime import LATCHED, STATE_IN, STATE_OUT, JointStateMessage, run
+from .simulation_setup import (
+    BRAKE_RATE,
+    PAYLOAD,
+    FaultSettings,
+    ObstacleSettings,
+    PushSettings,
+    make_plant,
+)
 
 START_TIME = 1.0  # [s], first simulated time: a stamp of 0 means no time
 BATCH_STEPS = 10  # steps of a free run between two runs of other callbacks: the depth of queues
@@ -51,8 +62,14 @@ class SimulatorNode(ArmNode):
         settings = self.settings
         obstacles = declare_table(self, "obstacles", ObstacleSettings)
         self.script = declare_table(self, "pushes", PushSettings)
+        self.faults = declare_table(self, "faults", FaultSettings)
         self.dt = 1.0 / settings.rate
         self.plant, self.brake = make_plant(model, settings.plant, obstacles, self.dt)
+        for fault in self.faults.values():
+            self._check_fault(fault.what(model))
+        self.live: list[Injection] = []  # set by parameters while running
+        self._inject_live(self._live(settings))
+        self.acting: tuple[Fault | Payload, ...] = ()  # as last published
         self.statistics = LoopStatistics(self.dt)
         self.limit = model.tau_max
         self.limiter = Limiter(model, TorqueLimits(model.tau_max, BRAKE_RATE))
@@ -69,6 +86,7 @@ class SimulatorNode(ArmNode):
         self.clock_message = Clock()
         self.to_states = self.local_publisher(JointState, "joint_states", STATE_OUT)
         self.to_truth = self.local_publisher(JointState, "~/external_torque", STATE_OUT)
+        self.to_faults = self.local_publisher(DiagnosticArray, "~/fault", LATCHED)
         commands = "effort_controller/commands"
         self.local_subscription(Float64MultiArray, commands, self._on_command, STATE_IN)
         self.local_subscription(WrenchStamped, "~/push", self._on_push, 10)
@@ -81,8 +99,39 @@ class SimulatorNode(ArmNode):
         else:
             self.create_timer(self.dt, self._tick, clock=self.steady_clock)
 
+    def prepare_settings(self, settings: SimulatorSettings) -> Callable[[], None]:
+        """Return a function that applies these settings; raise if they are invalid."""
+        now = self.settings
+        if self.robot is None or (settings.fault, settings.payload) == (now.fault, now.payload):
+            return super().prepare_settings(settings)
+        wanted = self._live(settings)
+        return lambda: self._inject_live(wanted)
+
+    def _live(self, settings: SimulatorSettings) -> list[Fault | Payload]:
+        """Return the fault and the payload of the parameters; raise if they do not fit."""
+        found = (settings.fault.fault(), settings.payload.payload(self.plant.bare))
+        wanted = [one for one in found if one is not None]
+        for one in wanted:
+            self._check_fault(one)
+        return wanted
+
+    def _check_fault(self, what: Fault | Payload) -> None:
+        """Reject a fault of a joint, or of friction, that the arm does not have."""
+        if isinstance(what, Fault):
+            names = self.plant.bare.joint_names
+            if what.joint and what.joint not in names:
+                raise ArgumentError(f"unknown joint '{what.joint}'; the joints are {names}")
+            if what.kind == "friction" and not self.plant.friction:
+                raise ArgumentError("a plant without friction has no more of it: plant.friction")
+
+    def _inject_live(self, wanted: list[Fault | Payload]) -> None:
+        """Replace what was injected by parameters."""
+        for injection in self.live:
+            self.plant.cancel(injection)
+        self.live = [self.plant.schedule(one) for one in wanted]
+
     def restart(self) -> None:
-        """Restart the plant's time; the script of pushes begins with the first command."""
+        """Restart the plant's time; its script begins with the first command."""
         self.start = START_TIME if self.settings.free_running else self.now()
         self.scheduled = False
 
@@ -95,8 +144,8 @@ class SimulatorNode(ArmNode):
         self.fresh, self.silent = True, 0.0
         if not self.scheduled:
             self.scheduled = True
-            for push in self.script.values():
-                push.schedule(self.plant)
+            for one in (*self.script.values(), *self.faults.values()):
+                one.schedule(self.plant)
         self.statistics.latency(time.perf_counter() - self.published)
         if self.settings.free_running:
             if not self.to_states.queue.delivering:  # a command of another process
@@ -176,6 +225,10 @@ class SimulatorNode(ArmNode):
         if self.to_truth.wanted:
             self.truth.effort[:] = self.plant.state.tau_ext
             self.to_truth.publish(self.truth.at(t))
+        if (acting := self.plant.acting) != self.acting:
+            self.acting = acting
+            told: list[NamedFault | None] = [_named(one) for one in acting]
+            self.to_faults.publish(fault_state(self.get_name(), t, *(told or [None])))
         self.published = time.perf_counter()
         self.to_states.publish(self.states.at(t))
 
@@ -203,6 +256,7 @@ class SimulatorNode(ArmNode):
 
     def _reset_plant(self) -> None:
         self.plant.reset()
+        self._inject_live([one.what for one in self.live])
         self.tau[:], self.silent = 0.0, math.inf
         self.brake.release()
         self.braked = False
@@ -213,6 +267,13 @@ class SimulatorNode(ArmNode):
         silent = self.silent > self.settings.command_timeout
         text = "no commands: holding" if silent else self.statistics.overrun()
         return text, self.statistics.facts()
+
+
+def _named(what: Fault | Payload) -> NamedFault:
+    """Return what acts as a fault, for its message."""
+    if isinstance(what, Payload):
+        return NamedFault(PAYLOAD, value=what.mass, unit="kg")
+    return NamedFault(what.kind, what.joint, what.value)
 
 
 def main(args: list[str] | None = None) -> int:

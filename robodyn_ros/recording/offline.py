@@ -7,13 +7,15 @@ computed when they are asked for, by the monitor's own decisions.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from ..detection.case_rows import CaseRows, case_rows
 from ..detection.detector import Level
 from ..detection.effort_scale import scale_fault, scale_text
 from ..detection.fault import JOINT_STOP, SENSOR_FREEZE, Fault
@@ -32,7 +34,7 @@ from ..detection.monitor_settings import MonitorSettings
 from ..detection.monitor_step import CONTACT, GAP, OVERFLOW, SCALED, STUCK, TARING, UNSTUCK
 from ..detection.verdict import Verdict
 from ..errors import ArgumentError
-from ..model.robot import RobotModel
+from ..model.robot import Payload, RobotModel
 from ..model.surface import surface_points
 from ..sensing.effort import JointTorque
 from ..sensing.effort_settings import EffortSettings
@@ -77,6 +79,7 @@ class Detection:
     settings: MonitorSettings
     samples: Samples
     rows: Rows
+    cases: RecordedCases = field(default_factory=lambda: RecordedCases(no_cases))
 
     @property
     def t(self) -> Array:
@@ -137,6 +140,7 @@ class Detection:
         joints = self._names(np.asarray(self.rows.above[rows].any(axis=0)))
         start, end = float(self.t[rows[0]]), float(self.t[rows[-1]])
         stop = int(self.rows.value[rows[-1]])
+        fault = self.cases.last(int(rows[0]))
         if stop:
             fault = Fault(JOINT_STOP, self.model.joint_names[abs(stop) - 1])
             return Event(start, end, level, "", joints, np.nan, fault)
@@ -148,6 +152,7 @@ class Detection:
             answer.link or "",
             joints,
             self.force(rows),
+            fault,
             confidence=answer.probability,
             where=answer.name,
         )
@@ -177,8 +182,10 @@ class Detection:
         if level is Level.UNKNOWN:
             fault = self._fault(k)
             stuck = (fault.joint,) if fault and fault.joint else ()
-            return Verdict(float(self.t[k]), level, r, stuck, fault=fault, cause=self.cause(k))
+            unknown = Verdict(float(self.t[k]), level, r, stuck, fault=fault, cause=self.cause(k))
+            return unknown._replace(payload=self.cases.payload(k))
         verdict, decided = Verdict(float(self.t[k]), level, r, self.joints(k)), self._decided
+        verdict = verdict._replace(fault=self.cases.at(k), payload=self.cases.payload(k))
         stop = int(self.rows.value[k]) if level >= Level.CONTACT else 0
         where = (self.model, self.settings, self.samples.q[k], r)
         answer = decided.answer.get(k, NO_ANSWER)
@@ -200,11 +207,11 @@ class Detection:
             s,
             **{name: getattr(s, name)[kept] for name in _COLUMNS},
             causes={where[k]: text for k, text in s.causes.items() if k in where},
-            faults={where[k]: text for k, text in s.faults.items() if k in where},
+            faults={where[k]: fault for k, fault in s.faults.items() if k in where},
         )
         r = self.rows
         rows = r._replace(**{name: x[kept] for name, x in r._asdict().items() if x.size})
-        return replace(self, samples=samples, rows=rows)
+        return replace(self, samples=samples, rows=rows, cases=self.cases.only(kept))
 
     def since(self, start: float) -> Detection:
         """Return the same with times counted from `start` [s]."""
@@ -232,8 +239,8 @@ class Detection:
             return scale_fault(value)
         if found == STUCK:
             return Fault(SENSOR_FREEZE, self.model.joint_names[int(value)])
-        kind = self.samples.faults.get(k, "")
-        return Fault(kind) if kind else None
+        kind, joint = self.samples.faults.get(k, ("", ""))
+        return Fault(kind, joint) if kind else None
 
     def _names(self, above: npt.NDArray[np.bool_]) -> tuple[str, ...]:
         return tuple(name for name, on in zip(self.model.joint_names, above, strict=True) if on)
@@ -277,6 +284,47 @@ class Detection:
         return bool(self.samples.status[k] == Status.INVALID and self.level[k] != Level.UNKNOWN)
 
 
+def no_cases() -> CaseRows:
+    """Return cases of a recording whose contacts were not named."""
+    return CaseRows(np.zeros(0, dtype=np.int64), (), ())
+
+
+class RecordedCases:
+    """Names of the causes of contacts, computed when they are asked for.
+
+    kept: rows of the recording that are left, by default all.
+    """
+
+    def __init__(self, compute: Callable[[], CaseRows], kept: Codes | None = None) -> None:
+        self._compute, self._kept = compute, kept
+
+    def only(self, kept: npt.NDArray[np.bool_]) -> RecordedCases:
+        """Return the same for some of the rows."""
+        rows = np.flatnonzero(kept)
+        return RecordedCases(self._compute, rows if self._kept is None else self._kept[rows])
+
+    def at(self, k: int) -> Fault | None:
+        """Return the name of the open case at row k; None: none is open."""
+        return self._compute().at(self._row(k))
+
+    def last(self, k: int) -> Fault | None:
+        """Return the last name of the case that is open at row k."""
+        found, row = self._compute(), self._row(k)
+        i = int(np.searchsorted(found.rows, row, side="right")) - 1
+        if i < 0 or found.faults[i] is None:
+            return None
+        while i + 1 < len(found.faults) and found.faults[i + 1] is not None:
+            i += 1
+        return found.faults[i]
+
+    def payload(self, k: int) -> Payload | None:
+        """Return the payload that the model includes at row k."""
+        return self._compute().payload(self._row(k))
+
+    def _row(self, k: int) -> int:
+        return k if self._kept is None else int(self._kept[k])
+
+
 class _Decided(NamedTuple):
     """Decisions about links, by sample."""
 
@@ -306,10 +354,22 @@ def detect(
     """
     samples, settings = samples_of(model, log, sensing), settings or MonitorSettings()
     samples = JointTorque(model, effort).of_samples(samples)
+
+    @cache
+    def named() -> CaseRows:
+        return case_rows(model, samples, settings, sensing, commanded=commanded, effort=effort)
+
     rows = monitor_rows(
-        model, samples, settings, sensing, commanded=commanded, certain=certain, effort=effort
+        model,
+        samples,
+        settings,
+        sensing,
+        commanded=commanded,
+        certain=certain,
+        effort=effort,
+        carried=named().carried if settings.faults.payload_follow else (),
     )
-    return Detection(model, settings, samples, rows)
+    return Detection(model, settings, samples, rows, RecordedCases(named))
 
 
 def samples_of(

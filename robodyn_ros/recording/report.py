@@ -10,6 +10,7 @@ from html import escape
 
 import numpy as np
 
+from ..detection.fault import COLLISION, UNDECIDED
 from ..detection.monitor_settings import MonitorSettings
 from ..html_page import (
     Cell,
@@ -149,8 +150,8 @@ def event_row(event: Event) -> tuple[str, ...]:
 
 def _where(event: Event) -> str:
     """Return what was touched, in words."""
-    if event.fault is not None:
-        return f"{event.fault.joint}: {event.fault.kind.replace('_', ' ')}"
+    if event.fault is not None and event.fault.kind not in (COLLISION, UNDECIDED):
+        return event.fault.text()
     return event.where or ("cannot tell" if event.detected else "")
 
 

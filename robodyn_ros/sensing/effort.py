@@ -175,5 +175,6 @@ def with_commands(
     causes = {k: text for k, text in samples.causes.items() if not valid[k]}
     for k in np.flatnonzero(valid & (known != KNOWN)).tolist():
         causes[k] = COMMAND_CAUSES[int(known[k])].format(silent=samples.dt[k])
-    faults = {k: COMMAND_LOSS for k in np.flatnonzero(valid & (known == LOST)).tolist()}
+    faults = {k: fault for k, fault in samples.faults.items() if not valid[k]}
+    faults |= {k: (COMMAND_LOSS, "") for k in np.flatnonzero(valid & (known == LOST)).tolist()}
     return replace(samples, tau=tau, causes=causes, faults=faults)

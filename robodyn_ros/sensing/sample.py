@@ -45,7 +45,7 @@ class Sample(NamedTuple):
     joint: str = ""  # the joint that `cause` is about
     remark: str = ""  # a valid sample's oddity, worth a warning
     late: bool = False  # valid, but more than `sensing.silence` after the previous one
-    fault: str = ""  # kind of fault behind `cause`: command_loss, or none
+    fault: str = ""  # kind of fault behind `cause`: command_loss, sensor_freeze, or none
 
 
 def missing(t: float, dt: float, n: int, status: Status, cause: str, joint: str = "") -> Sample:

@@ -50,6 +50,7 @@ REMARKS = {
     stamps.DIFFERENCES: "no velocities: they are differences of positions",
 }
 NO_EFFORT_TEXT = "joint_states have no effort"
+SENSOR_FREEZE = "sensor_freeze"  # kind of fault
 
 
 class Sampler:
@@ -155,7 +156,9 @@ class Sampler:
         if code != ACCEPTED:
             joint = self.model.joint_names[k] if code != NO_VELOCITY else ""
             qd = float(reading.qd[k]) if reading.qd.size else 0.0
-            return self._missing(now, self._text(code, joint, float(reading.q[k]), qd), joint)
+            text = self._text(code, joint, float(reading.q[k]), qd)
+            fault = SENSOR_FREEZE if code == stamps.STUCK else ""
+            return self._missing(now, text, joint)._replace(fault=fault)
         late, self._late = self._late, False
         self._behind, self._reset_at = now - reading.t, None
         speeds = reading.qd if reading.qd.size else self._validator.rows[int(MOTION)].copy()
@@ -253,7 +256,8 @@ class Samples:
     status: Codes  # (T,), as in `Status`
     late: Codes  # (T,): 1 where silence preceded the sample
     causes: dict[int, str]  # row: why it is not valid, or why its torque is unknown
-    faults: dict[int, str] = field(default_factory=dict)  # row: kind of fault behind the cause
+    # Row: kind of fault behind the cause, and its joint or ""
+    faults: dict[int, tuple[str, str]] = field(default_factory=dict)
 
     @property
     def valid(self) -> npt.NDArray[np.bool_]:
@@ -277,6 +281,7 @@ class Samples:
             status=np.array([s.status for s in samples], dtype=np.int64),
             late=np.array([s.late for s in samples], dtype=np.int64),
             causes={k: s.cause for k, s in enumerate(samples) if s.cause},
+            faults={k: (s.fault, s.joint) for k, s in enumerate(samples) if s.fault},
         )
 
 
@@ -304,13 +309,15 @@ def sample_rows(
     x, c = np.zeros((4, stamp.size)), np.zeros((4, stamp.size), dtype=np.int64)
     arrays = (check.clock, check.clock_limits, check.rows, check.scalars, check.limits)
     _sample_rows(*arrays, check.stuck, stamp, now, moving, q, qd, tau, x, c)
-    causes = {}
+    causes, faults = {}, {}
     for k in np.flatnonzero(c[1]).tolist():
         code, j = divmod(int(c[1, k]), model.n)
         joint = model.joint_names[j] if code not in (NO_VELOCITY, *range(stamps.POSITION)) else ""
         causes[k] = CAUSES[code].format(
             value=x[2, k], joint=joint, q=q[k, j], qd=qd[k, j], dt=x[3, k]
         )
+        if code == stamps.STUCK:
+            faults[k] = (SENSOR_FREEZE, joint)
     for k in np.flatnonzero(c[3]).tolist():
         j = int(c[3, k]) - 1
         missing_all = bool(np.isnan(tau[k]).all())
@@ -319,4 +326,4 @@ def sample_rows(
             NO_EFFORT_TEXT if missing_all else f"effort of joint '{joint}' is {tau[k, j]:g}"
         )
         tau[k] = math.nan
-    return Samples(x[0], x[1], q, qd, tau, c[0], c[2], causes)
+    return Samples(x[0], x[1], q, qd, tau, c[0], c[2], causes, faults)

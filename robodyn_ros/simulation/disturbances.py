@@ -1,4 +1,4 @@
-"""Disturbances of a simulated arm: pushes, drive and sensor faults, model errors."""
+"""Disturbances of a simulated arm: pushes, drive and sensor faults, payloads, model errors."""
 
 import math
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from ..errors import ArgumentError, one_of, positive
 from ..model.rigid_body import Array
-from ..model.robot import RobotModel
+from ..model.robot import Payload, RobotModel
 
 SHAPES = ("step", "ramp", "half_sine")
 MAX_PUSH = 1e5  # [N, N m or m], largest component of a push's force, torque or point
@@ -21,9 +21,27 @@ KINDS = {
     "locked": "the joint is held in place",
     "friction": "friction is multiplied by this factor",
     "sensor_freeze": "position and velocity readings are stuck",
+    "encoder_freeze": "the position reading is stuck, and the velocity reading 0",
+    "position_freeze": "the position reading is stuck, the velocity reading is right",
+    "velocity_freeze": "the velocity reading is stuck, the position reading is right",
     "effort_scale": "the reported torque is multiplied by this factor",
+    "effort_sign": "the reported torque is multiplied by this negative factor",
 }
-FAULT_DEFAULTS = {"effectiveness": 0.5, "bias": 5.0, "friction": 3.0, "effort_scale": 0.1}
+FAULT_DEFAULTS = {
+    "effectiveness": 0.5,
+    "bias": 5.0,
+    "friction": 3.0,
+    "effort_scale": 0.1,
+    "effort_sign": -1.0,
+}
+ON_ALL_JOINTS = ("effort_scale", "effort_sign")  # kinds that may concern all joints at once
+# What a reading shows while it is stuck: position and velocity, each kept, zero or right
+FREEZES = {
+    "sensor_freeze": ("kept", "kept"),
+    "encoder_freeze": ("kept", "zero"),
+    "position_freeze": ("kept", "right"),
+    "velocity_freeze": ("right", "kept"),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +99,7 @@ def make_push(
 
 @dataclass(frozen=True)
 class Fault:
-    """One fault of one joint; `KINDS` says what each kind does."""
+    """One fault of one joint, or of all if the joint is empty; `KINDS` says what a kind does."""
 
     joint: str
     kind: str
@@ -94,11 +112,28 @@ class Fault:
             raise ArgumentError(f"value of a fault must be finite, got {self.value!r}")
         if self.kind in ("effectiveness", "friction", "effort_scale") and self.value < 0.0:
             raise ArgumentError(f"{self.kind} must not be negative, got {self.value!r}")
+        if self.kind == "effort_sign" and self.value >= 0.0:
+            raise ArgumentError(f"effort_sign must be negative, got {self.value!r}")
+        if not self.joint and self.kind not in ON_ALL_JOINTS:
+            raise ArgumentError(f"{self.kind} is a fault of one joint: name it")
 
 
 def make_fault(joint: str, kind: str, value: float | None = None) -> Fault:
     """Return a fault; without a value it gets the default of its kind."""
     return Fault(joint, kind, FAULT_DEFAULTS.get(kind, 0.0) if value is None else float(value))
+
+
+@dataclass(frozen=True, eq=False)
+class Injection:
+    """A fault, or a payload in the gripper, that begins at a time and lasts."""
+
+    what: Fault | Payload
+    start: float  # [s]
+    duration: float = math.inf  # [s]
+
+    def acts(self, t: float) -> bool:
+        """Return whether it acts at the time t [s]."""
+        return self.start <= t < self.start + self.duration
 
 
 def perturbed(

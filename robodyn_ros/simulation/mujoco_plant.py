@@ -98,7 +98,7 @@ class MujocoPlant(Plant):
                     f"the only collision shape of link '{mesh_links[0]}' is a mesh, which is not "
                     "loaded: leave urdf out to collide with balls and tubes"
                 )
-        self._payloads: list[Payload] = []
+        self.payloads: list[Payload] = []
         self.bare = self.model = model
         self._compile()
         self._check_same_robot()
@@ -111,20 +111,8 @@ class MujocoPlant(Plant):
         data = self.mj_data
         return [(float(data.qpos[a]), float(data.qvel[d])) for a, d in zip(at, dof, strict=True)]
 
-    def attach(self, payload: Payload) -> None:
-        """Attach a payload to a link."""
-        self.model.replace(payload=payload)  # raises if it is invalid
-        self._payloads.append(payload)
-        super().attach(payload)
-
-    def drop(self) -> None:
-        """Drop all payloads."""
-        self._payloads.clear()
-        super().drop()
-
     def _restart(self) -> None:
         self.contacts: list[Contact] = []
-        self._payloads.clear()
         self._rebuild()
         data = self.mj_data
         self._mj.mj_resetData(self.mj_model, data)
@@ -135,7 +123,7 @@ class MujocoPlant(Plant):
         data.qvel[self._pendulum_dof] = [o.rate for o in swinging]
 
     def _rebuild(self) -> None:
-        if self._payloads != self._compiled:
+        if self.payloads != self._compiled:
             qpos, qvel = self.mj_data.qpos.copy(), self.mj_data.qvel.copy()
             self._compile()
             self.mj_data.qpos[:], self.mj_data.qvel[:] = qpos, qvel
@@ -228,7 +216,7 @@ class MujocoPlant(Plant):
         try:
             spec = mj.MjSpec.from_string(self._urdf)
             self._describe_robot(spec)
-            for i, payload in enumerate(self._payloads):
+            for i, payload in enumerate(self.payloads):
                 held = spec.body(payload.link).add_body(name=f"payload {i}")
                 inertia = as_inertia("inertia of the payload", payload.inertia)
                 self._set_inertia(held, payload.mass, payload.com, inertia)
@@ -238,7 +226,7 @@ class MujocoPlant(Plant):
             if isinstance(fault, RobodynError):
                 raise
             raise ModelError(f"MuJoCo rejects '{model.name}': {one_line(fault)}") from None
-        self._compiled = list(self._payloads)
+        self._compiled = list(self.payloads)
         self.mj_data: Any = mj.MjData(self.mj_model)
         joints = [self.mj_model.joint(name) for name in model.body_joint_names]
         self._q_at, self._dof = (np.array(x) for x in _addresses(joints))
@@ -253,7 +241,7 @@ class MujocoPlant(Plant):
         bodies = {self.mj_model.body(i).name: i for i in range(1, self.mj_model.nbody)}
         self._body_of = {link: bodies.get(link, 0) for link in model.frames}
         self._link_of = {body: link for link, body in self._body_of.items() if body > 0}
-        for i, payload in enumerate(self._payloads):
+        for i, payload in enumerate(self.payloads):
             self._link_of[bodies[f"payload {i}"]] = payload.link
 
     def _describe_robot(self, spec: Any) -> None:

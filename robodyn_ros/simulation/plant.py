@@ -1,4 +1,4 @@
-"""Plant: the base class of simulated arms, with time, pushes, faults, sensors, saturation."""
+"""Plant: the base class of simulated arms: time, pushes, faults, payloads, sensors, saturation."""
 
 import math
 from abc import ABC, abstractmethod
@@ -13,7 +13,16 @@ from ..errors import ArgumentError, one_of
 from ..model import packed_model as at
 from ..model.packed_model import friction_rows, pack_friction
 from ..model.robot import Payload, RobotModel
-from .disturbances import RAMP, Fault, Push, make_fault, make_push
+from .disturbances import (
+    FREEZES,
+    ON_ALL_JOINTS,
+    RAMP,
+    Fault,
+    Injection,
+    Push,
+    make_fault,
+    make_push,
+)
 from .sensors import Measurement, SensorModel, Sensors
 
 Array = npt.NDArray[np.float64]
@@ -52,19 +61,26 @@ class Plant(ABC):
         self.saturate = saturate
         self.sensor, self.seed = sensor, seed
         self.pushes: list[Push] = []
-        self.faults: dict[str, Fault] = {}
+        self.faults: dict[str, Fault] = {}  # by joint; '': of all joints
+        self.payloads: list[Payload] = []
+        self.injections: list[Injection] = []  # that act or will
+        self._injected: list[Injection] = []  # those of them that act
         self._start = (self._vector("q", q).copy(), self._vector("qd", qd).copy())
         self.reset()
 
     def reset(self, q: npt.ArrayLike | None = None, qd: npt.ArrayLike | None = None) -> None:
-        """Return to time 0 and the first posture, or to q and qd; remove pushes and faults."""
+        """Return to time 0 and the first posture, or to q and qd; remove all disturbances."""
         q0 = self._start[0] if q is None else self._vector("q", q)
         qd0 = self._start[1] if qd is None else self._vector("qd", qd)
         self.pushes.clear()
         self.faults.clear()
+        self.payloads.clear()
+        self.injections.clear()
+        self._injected.clear()
         self.model = self.bare
         self.sensors = Sensors(self.sensor, self.model.tau_max, self.seed)
-        self._frozen: dict[int, tuple[float, float]] = {}  # stuck readings: position, velocity
+        # Stuck readings, position and velocity; None: it is right
+        self._frozen: dict[int, tuple[float | None, float | None]] = {}
         self._locked: dict[str, float] = {}  # positions of locked joints
         self._command = zero = np.zeros(self.model.n)
         self.state = PlantState(0.0, q0.copy(), qd0.copy(), zero, zero)
@@ -80,6 +96,8 @@ class Plant(ABC):
             raise ArgumentError(f"dt must be positive [s], got {dt!r}")
         if self.pushes:
             self.pushes = [p for p in self.pushes if self.state.t < p.start + p.duration]
+        if self.injections:
+            self._inject(self.state.t)
         self._command = command.copy()
         q, qd, given, tau_ext = self._advance(command, dt)
         self.state = PlantState(self.state.t + dt, q, qd, given, tau_ext)
@@ -118,30 +136,91 @@ class Plant(ABC):
 
     def attach(self, payload: Payload) -> None:
         """Attach a payload to a link."""
-        self.model = self.model.replace(payload=payload)
+        self.model = self.model.replace(payload=payload)  # raises if it is invalid
+        self.payloads.append(payload)
         self._rebuild()
 
-    def drop(self) -> None:
-        """Drop all payloads."""
+    def drop(self, payload: Payload | None = None) -> None:
+        """Drop a payload; without an argument, all of them."""
+        self.payloads = [held for held in self.payloads if payload not in (None, held)]
         self.model = self.bare
+        for held in self.payloads:
+            self.model = self.model.replace(payload=held)
         self._rebuild()
 
     def fail(self, joint: str, kind: str, value: float | None = None) -> Fault:
-        """Inject a fault and return it; it replaces an earlier fault of the joint."""
-        k = self._joint(joint)
-        fault = make_fault(joint, kind, value)
-        self.faults[joint] = fault
-        self._frozen.pop(k, None)
-        if kind == "sensor_freeze":
-            self._frozen[k] = (float(self.measurement.q[k]), float(self.measurement.qd[k]))
-        self._set_motors()
-        self._rebuild()
+        """Inject a fault and return it; it replaces an earlier fault of the joint.
+
+        joint: empty for a fault of the effort of all joints.
+        """
+        self._add_fault(fault := make_fault(joint, kind, value))
         return fault
 
     def mend(self, joint: str) -> None:
-        """Remove a joint's fault."""
+        """Remove a joint's fault; empty: that of all joints."""
+        k = self._joint(joint) if joint else -1
         self.faults.pop(joint, None)
-        self._frozen.pop(self._joint(joint), None)
+        self._frozen.pop(k, None)
+        self._set_motors()
+        self._rebuild()
+
+    def schedule(
+        self, what: Fault | Payload, start: float | None = None, duration: float = math.inf
+    ) -> Injection:
+        """Let a fault or a payload act from `start` [s], by default from now; return it."""
+        if isinstance(what, Payload):
+            self.bare.replace(payload=what)  # raises if it is invalid
+        elif what.joint:
+            self._joint(what.joint)
+        if not duration > 0.0:
+            raise ArgumentError(f"duration of a fault must be positive [s], got {duration!r}")
+        made = Injection(what, self.state.t if start is None else start, duration)
+        self.injections.append(made)
+        return made
+
+    def cancel(self, injection: Injection) -> None:
+        """Remove a scheduled fault or payload, whether it acts or not."""
+        if injection in self.injections:
+            self.injections.remove(injection)
+        if injection in self._injected:
+            self._injected.remove(injection)
+            self._end(injection.what)
+
+    @property
+    def acting(self) -> tuple[Fault | Payload, ...]:
+        """Present faults and payloads."""
+        return (*self.faults.values(), *self.payloads)
+
+    def _inject(self, t: float) -> None:
+        """Begin what is due at the time t [s], and end what is over."""
+        for one in [one for one in self._injected if not one.acts(t)]:
+            self._injected.remove(one)
+            self._end(one.what)
+        self.injections = [one for one in self.injections if t < one.start + one.duration]
+        for one in self.injections:
+            if one.acts(t) and one not in self._injected:
+                self._injected.append(one)
+                if isinstance(one.what, Payload):
+                    self.attach(one.what)
+                else:
+                    self._add_fault(one.what)
+
+    def _end(self, what: Fault | Payload) -> None:
+        if isinstance(what, Payload):
+            self.drop(what)
+        elif self.faults.get(what.joint) is what:  # else another one has replaced it
+            self.mend(what.joint)
+
+    def _add_fault(self, fault: Fault) -> None:
+        k = self._joint(fault.joint) if fault.joint else -1
+        self.faults[fault.joint] = fault
+        self._frozen.pop(k, None)
+        if fault.kind in FREEZES:
+            seen = float(self.measurement.q[k]), float(self.measurement.qd[k])
+            shown = (
+                {"kept": x, "zero": 0.0}.get(how) for how, x in zip(FREEZES[fault.kind], seen)
+            )
+            self._frozen[k] = next(shown), next(shown)
         self._set_motors()
         self._rebuild()
 
@@ -163,6 +242,8 @@ class Plant(ABC):
         self.motor_limit = np.array(self.bare.tau_max) if self.saturate else np.full(n, np.inf)
         self.motor_gain, self.motor_bias = np.ones(n), np.zeros(n)
         for fault in self.faults.values():
+            if not fault.joint:  # of the reported effort
+                continue
             k = self._joint(fault.joint)
             if fault.kind == "free_swinging":
                 self.motor_gain[k] = 0.0
@@ -198,10 +279,11 @@ class Plant(ABC):
             return measured
         q, qd, tau = measured.q.copy(), measured.qd.copy(), measured.tau.copy()
         for k, (position, velocity) in self._frozen.items():
-            q[k], qd[k] = position, velocity
+            q[k] = q[k] if position is None else position
+            qd[k] = qd[k] if velocity is None else velocity
         for fault in self.faults.values():
-            if fault.kind == "effort_scale":
-                tau[self._joint(fault.joint)] *= fault.value
+            if fault.kind in ON_ALL_JOINTS:
+                tau[self._joint(fault.joint) if fault.joint else slice(None)] *= fault.value
         return replace(measured, q=q, qd=qd, tau=tau)
 
     def _effort(self) -> Array:

@@ -121,6 +121,8 @@ def arrange(arm, mode, guard, holds):
         supervisor.on_contact(holds or guard == "touched_and_latches")
     if guard == "quiet":
         supervisor.on_contact(False)
+    if guard == "faulty" and holds:
+        supervisor.on_fault("locked", "joint_3")
     if guard == "cleared" and holds:
         supervisor.clear()
     if guard in ("in_motion", "loss_matters") and holds and mode is Mode.HOLDING:

@@ -12,6 +12,7 @@ from robodyn_ros.dashboard.feed import Feed  # noqa: E402
 from robodyn_ros.dashboard.page import Page  # noqa: E402
 from robodyn_ros.dashboard.panels import (  # noqa: E402
     error_chart,
+    fault_banner,
     residual_charts,
     state_banner,
     torque_bars,
@@ -139,6 +140,51 @@ def test_sliders_and_choices_follow_the_nodes(page):
     page.draw()
     assert page.parts[1].gain.value == 77.0
     assert page.parts[0]._choices["controller"].value == "pid"
+
+
+def test_a_fault_is_shown_with_what_to_do_about_it(page):
+    feed = page.feed
+    assert 'data-kind=""' in fault_banner(feed)
+    feed.on_fault("locked", "locked on <joint_4>", "Check the brake.", False)
+    feed.mode, feed.reason = "SAFE_HOLD", "fault: locked on joint_4"
+    feed.injected, feed.payload = ("locked on joint_4",), "1.50 kg on link_7"
+    page.draw()
+    shown = page._fault.content
+    for text in ("&lt;joint_4&gt;", "Check the brake.", "safe hold: fault: locked", "1.50 kg"):
+        assert text in shown
+    assert 'data-kind="locked"' in shown and "in the simulation: locked on joint_4" in shown
+    feed.on_fault("", "no fault", "", False)
+    feed.mode, feed.reason, feed.injected, feed.payload = "HOLDING", "", (), ""
+    assert "locked" not in fault_banner(feed)
+
+
+def test_the_buttons_break_mend_and_load_a_simulated_arm(page):
+    faults = page.parts[2]
+    asked = faults.client.asked
+    faults.kind.value, faults.joint.value, faults.value.value = "bias", "joint_3", "-4.5"
+    faults.inject()
+    bias = {"fault.kind": "bias", "fault.joint": "joint_3", "fault.value": [-4.5]}
+    assert asked.pop() == ("set", "simulator_node", bias)
+    faults.kind.value, faults.joint.value, faults.value.value = "effort_sign", "all joints", ""
+    faults.inject()
+    assert asked.pop()[2] == {
+        "fault.kind": "effort_sign",
+        "fault.joint": "",
+        "fault.value": [-1.0],
+    }
+    for kind, value in (("locked", "usual"), ("effort_scale", "much"), ("effort_scale", "nan")):
+        faults.kind.value, faults.value.value = kind, value
+        faults.inject()
+        assert not asked and "✗" in said(page)
+    faults.mend()
+    assert asked.pop() == ("set", "simulator_node", {"fault.kind": "none"})
+    faults.mass.value = 2.0
+    faults.grip()
+    assert asked.pop()[2]["payload.mass"] == 2.0
+    faults.release()
+    assert asked.pop()[2] == {"payload.mass": 0.0}
+    faults.accept()
+    assert asked.pop() == ("call", "dynamics_node", "accept_payload", None)
 
 
 def test_motions_start_and_stop(page):

@@ -172,4 +172,5 @@ def test_recordings_with_a_reversed_sign(arm):
     assert {fault.kind for _, fault in faults} == {"effort_sign"}
     assert np.median([fault.value for _, fault in faults]) == pytest.approx(scale, rel=0.15)
     mended = rd.detect(model, log, effort=rd.EffortSettings(gain=(1.0 / scale,)))
-    assert not any(mended.verdict(k).fault for k in range(0, log.t.size, 5))
+    faults = [mended.verdict(k).fault for k in range(0, log.t.size, 5)]
+    assert not [fault for fault in faults if fault and fault.kind in KINDS]

@@ -24,6 +24,7 @@ from robodyn_ros.control.arm_controller import FOLLOWING, Mode  # noqa: E402
 from robodyn_ros.nodes.codec import (  # noqa: E402
     read_collision_state,
     read_controller_state,
+    read_fault_state,
     seconds,
     set_stamp,
     trajectory_message,
@@ -37,7 +38,7 @@ from robodyn_ros.nodes.state_node import WATCHDOG_PERIOD  # noqa: E402
 from robodyn_ros.trajectory.trajectory_msg import to_points  # noqa: E402
 
 STATES, COMMANDS = "joint_states", "effort_controller/commands"
-VERDICTS = "dynamics_node/collision_state"
+VERDICTS, PAYLOADS = "dynamics_node/collision_state", "dynamics_node/payload"
 START = [0.0, -0.6, 0.3, 1.2, 0.4, -0.7, 0.5]
 FIELDS = ("position", "velocity", "effort")
 LEVELS = ("UNKNOWN", "CLEAR", "CONTACT", "COLLISION")
@@ -107,6 +108,7 @@ class Rig:
     def forget(self):
         """Clear all records."""
         self.residuals, self.torques, self.reports, self.modes = [], [], [], []
+        self.faults = []  # (time [s], FaultReport) on ~/fault
         self.forget_commands()
 
     def forget_commands(self):
@@ -146,6 +148,8 @@ class Rig:
             (detector.to_wrench, self._wrench),
             (detector.to_state, self._word),
             (detector.to_flag, lambda flag: None),
+            (detector.to_fault, self._named),
+            (detector.to_payload, self._carried),
         ):
             publisher.local[:] = [callback]
 
@@ -246,6 +250,13 @@ class Rig:
         if not self.lose_verdicts:
             self.controller.receive(VERDICTS, message)
 
+    def _named(self, message):
+        (fault,) = read_fault_state(message)
+        self.faults.append((self.now, fault))
+
+    def _carried(self, message):
+        self.controller.receive(PAYLOADS, message)
+
     # time
 
     def step(self, dt=None):
@@ -325,6 +336,10 @@ class Rig:
     def clear(self):
         """Call the controller's `clear`; return the response."""
         return self.controller.clear(Trigger.Request(), Trigger.Response())
+
+    def accept_payload(self):
+        """Call the detector's `accept_payload`; return the response."""
+        return self.detector._accept_payload(Trigger.Request(), Trigger.Response())
 
     def set(self, node, **values):
         """Set parameters, dots written as __; return the result."""

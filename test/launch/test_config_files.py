@@ -27,7 +27,7 @@ NODES = {
     "guard_node": (GuardNode, GuardNodeSettings()),
 }
 TABLES = {
-    "simulator_node": {"pushes.names", "obstacles.names"},
+    "simulator_node": {"pushes.names", "faults.names", "obstacles.names"},
     "guard_node": {"means.names"}
     | {f"means.{means}.{row}" for means in ("moveit", "cancel") for row in MEANS_ROWS},
 }

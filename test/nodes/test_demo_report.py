@@ -10,13 +10,22 @@ from robodyn_ros.nodes.demo_report import DemoReport, is_over  # isort: skip
 class Observer:
     """What demo_report asks an observer of a demo."""
 
-    def __init__(self, elapsed, pushes=(), scripted=2, mode="TRACKING"):
+    def __init__(self, elapsed, pushes=(), scripted=2, mode="TRACKING", faults=(), over=True):
         self.elapsed, self.mode, self.script = elapsed, mode, ["push"] * scripted
-        self.pushes = pushes
+        self.pushes, self.scripted_faults, self.faults_over = pushes, len(faults), over
+        self.faults = faults
 
     def events(self):
         found = [Event(t, True) for t in self.pushes]
         return [Event(0.5, False), *found]
+
+    def fault_events(self):
+        return [Fault(t) for t in self.faults]
+
+
+class Fault:
+    def __init__(self, t):
+        self.t, self.truth = t, "a fault"
 
 
 class Event:
@@ -33,6 +42,10 @@ class Event:
         (Observer(22.0, (3.0, 7.0), mode="REACTING"), True),
         (Observer(40.0, (3.0,)), False),  # one is still to come
         (Observer(64.0, (3.0,)), True),  # or was not seen
+        (Observer(12.0, (3.0, 7.0), faults=(9.0,)), False),  # time for the arm after a fault
+        (Observer(14.0, (3.0, 7.0), faults=(9.0,)), True),
+        (Observer(30.0, (3.0, 7.0), faults=(9.0,), over=False), False),  # it still lasts
+        (Observer(14.0, scripted=0, faults=(9.0,)), True),
         (Observer(9.0, scripted=0), False),  # the script may not be known yet
         (Observer(11.0, scripted=0), True),
     ],

@@ -13,6 +13,7 @@ from typing import NamedTuple, Protocol
 
 from ...errors import ArgumentError
 from ..detector import Level
+from ..fault import HARMLESS_KINDS
 from .expected_contacts import ExpectedContacts
 from .settings import ALL_FAULTS, ExpectSettings, GuardSettings
 
@@ -189,7 +190,8 @@ class Guard:
         report, settings = self.report, self.settings
         if report is None:
             return "", 0.0
-        if report.fault and (report.fault in settings.faults or ALL_FAULTS in settings.faults):
+        any_fault = ALL_FAULTS in settings.faults and report.fault not in HARMLESS_KINDS
+        if report.fault and (report.fault in settings.faults or any_fault):
             joint = report.fault_joint
             if not (joint and settings.joints) or joint in settings.joints:
                 return f"fault {report.fault}{f' of {joint}' if joint else ''}", 0.0

@@ -1,0 +1,307 @@
+"""A case, from the alarm until all is quiet again: compiled, one call per sample.
+
+The first word is `undecided`. Decisions are due at fixed times after the alarm, so that a node
+and an offline run say the same. A fault is named once its probability has been high at two
+decisions in a row; a case that stays below doubt is a collision; where two causes are equally
+good, both are told. The name changes at most MAX_CHANGES times.
+"""
+
+import math
+
+from ...dynamics.compile import U1, inline, kernel
+from ...model.packed_model import U
+from . import blocks as of
+from . import race as by
+from .blocks import restart_blocks, take_sample
+from .evidence import (
+    ONSETS,
+    STARTS,
+    add_block,
+    restart_evidence,
+    skip_block,
+    start_evidence,
+)
+from .race import race
+
+# Codes of what is told
+NONE, UNDECIDED, COLLISION, PAYLOAD, FREE_SWINGING, EFFECTIVENESS, BIAS = range(7)
+LOCKED, FRICTION, SENSOR_FREEZE, EFFORT_SCALE, EFFORT_SIGN = range(7, 12)
+
+FREE_SHARE = 0.12  # share of the torque below which a motor counts as free-swinging
+JUMP_ERROR = 0.25  # of the jump of the reported torque, against the scale it should show
+DOUBT_TIME = 0.6  # [s] after the alarm: what is still below doubt is a collision
+TOUCHED_CHANCE = 0.75  # probability of a touch from which on it is told then
+AGREED = 2  # decisions in a row that name a fault
+MAX_CHANGES = 3  # of the name, per case
+CALM_TIME = 0.1  # [s] after the contact, when an undecided case is decided
+PART = 4  # blocks that are added per millisecond of samples at most
+GRACE = 0.3  # [s] after a payload was taken over, in which its residual fades
+RESOLUTION = 1e-6  # [s]
+CHANGED, FOLLOW = 1, 2  # what a sample leads to, as bits
+
+# Scalars behind those of `blocks`. Settings: first decision, period, window, lead, close, hold,
+# whether motor faults show in the torque, whether the torque is commanded; time after the alarm
+# at which a payload is followed (inf: never) [s], the largest one and the one known [kg]. State:
+# whether a case is open, times of the alarm, of the last touch and of the next decision [s]; block
+# of the alarm; next block that counts, and for which onset; first block of each onset; candidate,
+# its joint, and the number of decisions for it; end of the time in which a residual fades [s]
+(
+    FIRST, PERIOD, WINDOW, LEAD, CLOSE, HOLD, MOTOR_SIDE, COMMANDED, FOLLOW_TIME, MAX_MASS,
+    KNOWN_MASS, OPEN, ALARM, TOUCHED, NEXT, ALARM_BLOCK, PROCESSED, TURN, BEGINS, _1, _2, _3,
+    CANDIDATE, CANDIDATE_JOINT, AGREEMENTS, GRACE_UNTIL, SCALARS,
+) = (of.SCALARS + U(k) for k in range(27))  # fmt: skip
+# What is told: code, joint, value, confidence, onset [s], codes of the second and, of an undecided
+# case, of the first; joint of the candidates; first moment of a payload (3) [kg m], deviation of
+# its mass [kg]; changes of the name; friction as (dry, viscous) and the speed it is told for
+(
+    CODE, JOINT, VALUE, CONFIDENCE, ONSET, SECOND, BEST, MOMENT, _M1, _M2, MASS_ERROR, CHANGES,
+    MASS, DRY, VISCOUS, SPEED, TOLD,
+) = (U(k) for k in range(17))  # fmt: skip
+
+# Rows behind those of `blocks`: time at rest while others move [s], speed before the alarm
+REST, BEFORE, ROWS = (of.ROWS + U(k) for k in range(3))
+
+MEMORY = (
+    "float64[::1], float64[:, :, ::1], float64[:, ::1], float64[:, ::1], float64[:, :, :, ::1],"
+    " float64[:, :, ::1], float64[:, :, ::1], float64[:, ::1], float64[::1], float64[::1],"
+    " float64[:, ::1], float64[::1], float64[:, ::1]"
+)
+
+
+@kernel(f"int64({MEMORY})")
+def restart_case(
+    block, ring, marks, columns, gram, filters, bank, rows, own, told, table, phi, work,
+):  # fmt: skip
+    """Forget everything that was measured."""
+    restart_blocks(rows, own)
+    _close(own, told)
+    own[GRACE_UNTIL] = -math.inf
+    return 0
+
+
+@inline
+def _close(own, told):
+    own[OPEN] = 0.0
+    for i in range(TOLD):
+        told[i] = 0.0
+
+
+@inline
+def _open(ring, marks, gram, filters, bank, rows, own, told, t):
+    own[OPEN], own[ALARM], own[NEXT] = 1.0, t, t + own[FIRST]
+    own[CANDIDATE] = own[AGREEMENTS] = 0.0
+    for i in range(TOLD):
+        told[i] = 0.0
+    told[CODE], told[JOINT], told[ONSET] = UNDECIDED, -1.0, t
+    restart_evidence(gram, filters, bank)
+    count = int(own[of.COUNT])
+    oldest, first = max(count - int(of.CAPACITY) + 8, 0), count
+    own[ALARM_BLOCK], own[TURN] = float(count), 0.0
+    for s in range(STARTS):
+        while first > oldest and marks[U(first - 1) % of.CAPACITY, of.END] > t - ONSETS[s]:
+            first -= 1
+        own[BEGINS + s] = float(first)
+    own[PROCESSED] = float(first)
+    if first < count:
+        start_evidence(ring, filters, U(first) % of.CAPACITY)
+    for k in range(U(rows.shape[1])):
+        rows[REST, k], rows[BEFORE, k] = 0.0, rows[of.MOVED, k]
+
+
+@inline
+def _catch_up(ring, marks, gram, filters, bank, own, dt):
+    """Add blocks that are not in the evidence yet, a few per millisecond of samples."""
+    left = PART * int(math.ceil(dt / 1e-3 - 0.5)) + 1
+    while own[PROCESSED] < own[of.COUNT] and left > 0:
+        s, number = U(int(own[TURN])), own[PROCESSED]
+        at = U(int(number)) % of.CAPACITY
+        if number == own[ALARM_BLOCK]:
+            skip_block(marks, filters, s, at)
+        else:
+            begun = number >= own[BEGINS + s]
+            add_block(ring, marks, gram, filters, bank, s, at, own[WINDOW], begun)
+        own[TURN] += 1.0
+        if own[TURN] == float(STARTS):
+            own[TURN] = 0.0
+            own[PROCESSED] += 1.0
+        left -= 1
+    return own[PROCESSED] >= own[of.COUNT]
+
+
+@inline
+def _watch_rest(rows, own, t):
+    """Follow for how long each joint has stood still although it moved and others move."""
+    n = U(rows.shape[1])
+    for k in range(n):
+        others = 0.0
+        for j in range(n):
+            if j != k:
+                others = max(others, rows[of.BLOCK_SPEED, j])
+        at_rest = rows[of.BLOCK_SPEED, k] < by.REST_SPEED and rows[BEFORE, k] > by.MOVING
+        if not at_rest and t - own[ALARM] > 2.0 * of.BLOCK:
+            rows[REST, k] = 0.0
+        elif at_rest and others > by.MOVING:
+            rows[REST, k] += of.BLOCK
+
+
+@inline
+def _name(rows, own, table, hypothesis):
+    """Return the code of a hypothesis."""
+    if hypothesis == by.TOUCH:
+        return COLLISION
+    if hypothesis == by.LOAD:
+        return PAYLOAD
+    if hypothesis == by.OFFSET:
+        return BIAS
+    if hypothesis == by.DRAG:
+        return FRICTION
+    if hypothesis == by.BRAKE:
+        return LOCKED
+    if hypothesis == by.FROZEN:
+        return SENSOR_FREEZE
+    share, k = 1.0 + table[by.MOTOR, by.VALUE], U(int(table[by.MOTOR, by.JOINT]))
+    if share < -2.0 * FREE_SHARE:
+        return EFFORT_SIGN
+    scaled = own[MOTOR_SIDE] == 0.0 or share > 1.0
+    if own[COMMANDED] == 0.0 and rows[of.JUMP_AT, k] > own[ALARM] - 1.0:
+        before, after = rows[of.JUMP_FROM, k], rows[of.JUMP_TO, k]
+        if share * after > 0.0 and abs(share * after - before) < JUMP_ERROR * abs(before):
+            scaled = True
+    if scaled:
+        return EFFORT_SCALE
+    return FREE_SWINGING if share < FREE_SHARE else EFFECTIVENESS
+
+
+@inline
+def _tell(rows, told, table, phi, code, hypothesis, confidence, second, onset):
+    """Write what is told about a hypothesis."""
+    joint, value = table[hypothesis, by.JOINT], table[hypothesis, by.VALUE]
+    if code in (COLLISION, UNDECIDED):
+        joint = value = 0.0
+    if code == COLLISION:
+        joint = -1.0
+    if code in (EFFECTIVENESS, FREE_SWINGING):
+        value = 1.0 + value
+    elif code in (EFFORT_SCALE, EFFORT_SIGN):
+        value = 1.0 / (1.0 + value) if abs(1.0 + value) > 1e-6 else math.inf
+    elif code == PAYLOAD:
+        joint = -1.0
+        for i in range(U(3)):
+            told[MOMENT + i] = phi[U1 + i]
+        told[MASS_ERROR] = math.sqrt(phi[U(4)])
+    elif code == FRICTION:
+        told[DRY], told[VISCOUS] = table[hypothesis, by.VALUE], table[hypothesis, by.OTHER]
+        told[SPEED] = rows[of.MOVED, U(int(joint))]
+    told[CODE], told[JOINT], told[VALUE] = code, joint, value
+    told[CONFIDENCE], told[SECOND], told[ONSET] = confidence, second, onset
+
+
+@inline
+def _decide(gram, bank, rows, own, told, table, phi, work, t, final):
+    """Make the decision that is due. final: the contact is over."""
+    race(rows, gram, bank, rows[REST], own[MOTOR_SIDE] != 0.0, table, phi, work)
+    best, second = by.TOUCH, by.LOAD
+    for h in range(by.HYPOTHESES):
+        if table[h, by.CHANCE] > table[best, by.CHANCE]:
+            best = U(h)
+    if best == second:
+        second = by.TOUCH
+    for h in range(by.HYPOTHESES):
+        if h != best and table[h, by.CHANCE] > table[second, by.CHANCE]:
+            second = U(h)
+    code, other = _name(rows, own, table, best), _name(rows, own, table, second)
+    p, joint = table[best, by.CHANCE], table[best, by.JOINT]
+    told[MASS] = phi[0]
+    same = own[CANDIDATE] == code and own[CANDIDATE_JOINT] == joint
+    own[AGREEMENTS] = own[AGREEMENTS] + 1.0 if same else 1.0
+    own[CANDIDATE], own[CANDIDATE_JOINT] = code, joint
+    onset = own[ALARM] - ONSETS[U(int(table[best, by.START]))]
+    new, hypothesis = int(told[CODE]), best
+    if code != COLLISION and p >= own[LEAD]:
+        if own[AGREEMENTS] >= AGREED:
+            new = code
+    elif code == COLLISION and p >= own[LEAD]:
+        new = COLLISION
+    elif t - own[ALARM] >= DOUBT_TIME or final:
+        new = COLLISION if table[by.TOUCH, by.CHANCE] > TOUCHED_CHANCE else UNDECIDED
+    was, was_joint = int(told[CODE]), told[JOINT]
+    moved = new == was and new == code and new not in (UNDECIDED, COLLISION, PAYLOAD)
+    moved = moved and joint != was_joint
+    if (new != was or moved) and (was != UNDECIDED or told[BEST] != 0.0):
+        if told[CHANGES] >= MAX_CHANGES - 1:
+            return  # it stays as it is
+        told[CHANGES] += 1.0
+    if new == UNDECIDED:
+        if t - own[ALARM] >= DOUBT_TIME:
+            told[BEST], told[SECOND], told[CONFIDENCE] = code, other, p
+            told[JOINT] = joint
+        return
+    if new == COLLISION and code != COLLISION:
+        hypothesis = by.TOUCH
+        p, other = table[by.TOUCH, by.CHANCE], code
+    elif new != code:
+        return
+    _tell(rows, told, table, phi, new, hypothesis, p, other, onset)
+
+
+@inline
+def _is_followed(own, told, t):
+    """Return whether the payload that is told is to be taken into the model now."""
+    return (
+        told[CODE] == PAYLOAD
+        and t - own[ALARM] >= own[FOLLOW_TIME] - RESOLUTION
+        and told[VALUE] + own[KNOWN_MASS] <= own[MAX_MASS]
+    )
+
+
+@inline
+def _is_fault(code):
+    return code > COLLISION
+
+
+@kernel(f"int64({MEMORY}, boolean, float64, float64, vector, vector, vector, vector, vector)")
+def follow_case(
+    block, ring, marks, columns, gram, filters, bank, rows, own, told, table, phi, work,
+    touched, t, dt, q, qd, tau, external, bias,
+):  # fmt: skip
+    """Take a sample of a known level; return CHANGED if `told` may have changed, and FOLLOW if
+    its payload is to be taken into the model, as bits.
+
+    dt: duration of the step that ends with it [s], 0: its external torque is not known; touched:
+    the level is CONTACT or above; external: mean external torque of the step.
+    """
+    if dt == 0.0:
+        return 0
+    is_open = own[OPEN] != 0.0
+    ended = take_sample(
+        block, ring, marks, columns, rows, own, t, dt, q, qd, tau, external, bias,
+        not touched and not is_open,
+    )  # fmt: skip
+    if touched and not is_open:
+        if t < own[GRACE_UNTIL]:
+            return 0
+        _open(ring, marks, gram, filters, bank, rows, own, told, t)
+        own[TOUCHED] = t
+        return CHANGED
+    if not is_open:
+        return 0
+    if touched:
+        own[TOUCHED] = t
+    if ended:
+        _watch_rest(rows, own, t)
+    complete = _catch_up(ring, marks, gram, filters, bank, own, dt)
+    calm, code = t - own[TOUCHED], int(told[CODE])
+    if calm > (own[HOLD] if _is_fault(code) else own[CLOSE]) + RESOLUTION:
+        _close(own, told)
+        return CHANGED
+    found = FOLLOW if _is_followed(own, told, t) else 0
+    final = code == UNDECIDED and told[BEST] == 0.0 and calm >= CALM_TIME
+    due = t >= own[NEXT] - RESOLUTION and complete
+    if not (due or final):
+        return found
+    if due:
+        own[NEXT] = max(own[NEXT] + own[PERIOD], t)
+    _decide(gram, bank, rows, own, told, table, phi, work, t, final)
+    if final and int(told[CODE]) == UNDECIDED and told[BEST] == 0.0:
+        told[CODE], told[JOINT] = COLLISION, -1.0
+    return CHANGED | (FOLLOW if _is_followed(own, told, t) else 0)

@@ -1,0 +1,185 @@
+"""Evidence for each fault hypothesis since the onset of a case, recursively, block by block.
+
+Each joint's y (see `blocks`) is
+
+    y = F phi + slow error + white noise
+
+with the columns F of a hypothesis from its onset on and a normal prior of phi; the slow error is
+a first-order process. A Kalman filter of that error, with gains that do not depend on the data,
+whitens y and all columns alike, so the sums of products of the whitened columns are all that the
+marginal likelihood of each hypothesis needs:
+
+    2 log Z = b' (A + L)^-1 b - log det(1 + A L^-1) + const,     A = F~'F~,  b = F~'y~
+
+A touch may load several joints, each with a torque of any course: quiet, constant, or a
+first-order process of one of several sizes and times. All evidence fades with the window's time
+constant.
+
+Several onsets are tried, from the alarm itself to well before it; before its onset a hypothesis
+says that all is quiet. The block of the alarm, which may hold the onset, counts for none.
+"""
+
+import math
+
+import numpy as np
+
+from ...dynamics.compile import U1, inline
+from ...model.packed_model import U
+from .blocks import COLUMNS, DECAY, DECAYS, DEVIATION, GAIN, MASS, SECONDS, Y
+
+ONSETS = (0.0, 0.06, 0.3, 1.0)  # [s] before the alarm
+STARTS = U(4)
+# Courses of a touch: standard deviations in units of the noise, for each of `blocks.TIMES`
+SIZES = (3.0, 10.0, 30.0, 100.0)
+COURSES = U(8)
+# Per joint and onset: evidence of quiet, then of each course with its estimate and its variance
+QUIET, COURSE = U(0), U(1)
+BANK = U1 + U(3) * COURSES
+PAYLOAD_PRIOR = (3.0, 0.4, 0.4, 0.4)  # [kg], [kg m]: standard deviations of m and m c
+
+
+@inline
+def restart_evidence(gram, filters, bank):
+    """Begin a case."""
+    gram[:] = 0.0
+    filters[:] = 0.0
+    bank[:] = 0.0
+    for s in range(STARTS):
+        for k in range(U(bank.shape[1])):
+            for i in range(COURSES):
+                bank[s, k, COURSE + U(3) * i + U(2)] = SIZES[i % U(4)] ** 2
+
+
+@inline
+def start_evidence(ring, filters, at):
+    """Continue the estimate of the slow error from before the block at row `at`."""
+    for s in range(STARTS):
+        for k in range(U(ring.shape[1])):
+            filters[s, k, Y] = ring[at, k, COLUMNS]
+
+
+@inline
+def add_block(ring, marks, gram, filters, bank, s, at, window, begun):
+    """Add the block at row `at` to the sums of onset s; begun: it comes after that onset."""
+    fade = math.exp(-marks[at, SECONDS] / window)
+    a, gain, deviation = marks[at, DECAY], marks[at, GAIN], marks[at, DEVIATION]
+    count = COLUMNS if begun else U1
+    for k in range(U(ring.shape[1])):
+        x = filters[s, k]
+        white = x[COLUMNS:]
+        for i in range(count):
+            off = ring[at, k, i] - x[i]
+            white[i] = off / deviation
+            x[i] = a * (x[i] + gain * off)
+        own, y = bank[s, k], ring[at, k, Y]
+        quiet = -0.5 * white[Y] ** 2 - math.log(deviation)
+        own[QUIET] = fade * own[QUIET] + quiet
+        if not begun:
+            for i in range(COURSES):
+                own[COURSE + U(3) * i] = own[QUIET]
+            continue
+        sums = gram[s, k]
+        for i in range(COLUMNS):
+            for j in range(i, COLUMNS):
+                sums[i, j] = fade * sums[i, j] + white[i] * white[j]
+        for i in range(COURSES):
+            c = COURSE + U(3) * i
+            total = own[c + U(2)] + 0.5
+            off = y - own[c + U1]
+            own[c] = fade * own[c] - 0.5 * (math.log(total) + off * off / total)
+            part = own[c + U(2)] / total
+            decay = marks[at, DECAYS + i // U(4)]
+            own[c + U1] = decay * (own[c + U1] + part * off)
+            left = own[c + U(2)] * (1.0 - part)
+            own[c + U(2)] = decay**2 * left + SIZES[i % U(4)] ** 2 * (1.0 - decay**2)
+
+
+@inline
+def skip_block(marks, filters, s, at):
+    """Let the time of a block pass without evidence."""
+    for k in range(U(filters.shape[1])):
+        for i in range(COLUMNS):
+            filters[s, k, i] *= marks[at, DECAY]
+
+
+@inline
+def log_sum(a, b):
+    """Return log(exp(a) + exp(b))."""
+    most = max(a, b)
+    return most + math.log1p(math.exp(-abs(a - b)))
+
+
+@inline
+def fit_one(sums, column, prior):
+    """Return twice the log evidence above quiet of one column, and its coefficient."""
+    A, b = sums[column, column] + prior**-2, sums[Y, column]
+    phi = b / A
+    return b * phi - math.log(A * prior**2), phi
+
+
+@inline
+def fit_two(sums, first, second, prior, other):
+    """The same of two columns: evidence, both coefficients."""
+    A, B, C = sums[first, first] + prior**-2, sums[second, second] + other**-2, sums[first, second]
+    b, c = sums[Y, first], sums[Y, second]
+    det = A * B - C * C
+    phi, psi = (B * b - C * c) / det, (A * c - C * b) / det
+    return b * phi + c * psi - math.log(det * (prior * other) ** 2), phi, psi
+
+
+@inline
+def course_evidence(own):
+    """Return the log evidence above quiet that one joint's torque takes any course."""
+    best = -math.inf
+    for i in range(COURSES):
+        best = log_sum(best, own[COURSE + U(3) * i]) if i > 0 else own[COURSE]
+    return best - math.log(float(COURSES)) - own[QUIET]
+
+
+@inline
+def fit_payload(gram, s, phi, work):
+    """Return twice the log evidence above quiet of a payload; phi: mass [kg] and first moment
+    [kg m], then the variance of the mass [kg^2]. work: (4, 5).
+    """
+    size = U(4)
+    for i in range(size):
+        work[i, size] = 0.0
+        for j in range(size):
+            work[i, j] = 0.0
+        for k in range(U(gram.shape[1])):
+            work[i, size] += gram[s, k, Y, MASS + i]
+            for j in range(i, size):
+                work[i, j] += gram[s, k, MASS + i, MASS + j]
+        work[i, i] += PAYLOAD_PRIOR[i] ** -2
+    # A = L L', L in the lower triangle; b' A^-1 b is the sum of the squares of L^-1 b
+    gain, first = 0.0, 0.0
+    for i in range(size):
+        for j in range(i + U1):
+            total = work[j, i] if j < i else work[i, i]
+            for m in range(j):
+                total -= work[i, m] * work[j, m]
+            if i == j:
+                work[i, i] = math.sqrt(max(total, 1e-12))
+            else:
+                work[i, j] = total / work[j, j]
+        total = work[i, size]
+        for m in range(i):
+            total -= work[i, m] * work[m, size]
+        work[i, size] = total / work[i, i]
+        gain += work[i, size] ** 2 - 2.0 * math.log(work[i, i] * PAYLOAD_PRIOR[i])
+    for r in range(size):
+        row = size - U1 - r
+        total = work[row, size]
+        for m in range(row + U1, size):
+            total -= work[m, row] * phi[m]
+        phi[row] = total / work[row, row]
+    # Variance of the mass: the first of A^-1, by L^-1 of the first unit vector
+    unit = np.zeros(4)
+    for i in range(size):
+        total = 1.0 if i == 0 else 0.0
+        for m in range(i):
+            total -= work[i, m] * unit[m]
+        unit[i] = total / work[i, i]
+        first += unit[i] ** 2
+    phi[size] = first
+    return gain

@@ -1,0 +1,123 @@
+"""The race of the hypotheses: the probability of each kind of cause, from the evidence so far.
+
+A fault of one joint leaves the others quiet; a touch may load any, but on a link it seldom leaves
+all joints below without torque. What no torque can tell is told by the readings: a joint that
+stands still while others move is locked, a reading that stays exactly the same is frozen.
+"""
+
+import math
+
+from ...dynamics.compile import inline
+from ...model.packed_model import U
+from . import blocks as of
+from .evidence import QUIET, STARTS, course_evidence, fit_one, fit_payload, fit_two, log_sum
+
+# Hypotheses in the race
+TOUCH, LOAD, MOTOR, OFFSET, DRAG, BRAKE, FROZEN = (U(k) for k in range(7))
+HYPOTHESES = U(7)
+# What is kept of each: log probability, joint, value, second value, onset tried
+CHANCE, JOINT, VALUE, OTHER, START, WIDTH = (U(k) for k in range(6))
+
+TEMPER = 0.4  # of the log evidence: neighbouring blocks and joints err alike
+# Log prior of payload, motor, offset, friction and locked joint, against that of a touch
+LOAD_PRIOR, MOTOR_PRIOR, OFFSET_PRIOR, DRAG_PRIOR, BRAKE_PRIOR = -1.0, -1.5, -0.7, -1.5, -1.5
+# Standard deviations of the priors: of the share of torque lost; of a constant torque, friction
+# and viscous friction per unit of speed, in contact thresholds
+LOST, CONSTANT, DRY, VISCOUS = 2.0, 10.0, 10.0, 10.0
+MIN_LOSS = 0.1  # a share of the torque this close to 1 is no fault
+# Of a touch: probability that it leaves a joint below the outermost loaded one without torque, and
+# that the torque on a loaded joint is constant
+SPARED, STEADY = 0.1, 0.5
+REST_SPEED = 0.02  # [rad/s or m/s]: slower is at rest
+MOVING = 0.05  # [rad/s or m/s]: faster is in motion
+MIN_REST = 0.15  # [s] at rest while others move, of a locked joint
+STOPPED = 5.0  # log evidence of a joint that stands still although it and others moved
+FROZEN_TIME = 0.06  # [s] that a frozen reading has been the same
+MIN_DEPARTURE = 0.01  # [rad or m] that the other reading says meanwhile
+CERTAIN = 50.0  # log evidence of a frozen reading
+IMPOSSIBLE = -1e9
+
+
+@inline
+def _frozen_joint(rows):
+    """Return the joint with a frozen reading, or -1."""
+    n, found = rows.shape[1], -1
+    for k in range(n):
+        same_q = rows[of.SAME_Q, k] > FROZEN_TIME
+        same_qd = rows[of.SAME_QD, k] > FROZEN_TIME
+        moved = rows[of.MOVED, k] > MOVING
+        alive = False
+        for j in range(n):
+            alive = alive or (j != k and rows[of.SAME_QD, j] < FROZEN_TIME)
+        jumped = rows[of.LAST_STEP, k] > 0.5 * rows[of.MOVED, k]
+        kept = abs(rows[of.LAST_QD, k]) > REST_SPEED
+        both = same_q and same_qd and moved and alive and (jumped or kept)
+        position = same_q and abs(rows[of.TRAVEL, k]) > MIN_DEPARTURE
+        velocity = same_qd and alive and abs(rows[of.DEPARTURE, k]) > MIN_DEPARTURE
+        if both or position or velocity:
+            found = k
+    return found
+
+
+@inline
+def _offer(table, hypothesis, chance, joint, value, other, start):
+    if chance > table[hypothesis, CHANCE]:
+        table[hypothesis, CHANCE], table[hypothesis, JOINT] = chance, joint
+        table[hypothesis, VALUE], table[hypothesis, OTHER] = value, other
+        table[hypothesis, START] = start
+
+
+@inline
+def _race_since(rows, gram, bank, rest, s, motor_side, table, phi, work):
+    """Offer the hypotheses that begin at onset s."""
+    n = U(rows.shape[1])
+    quiet = 0.0
+    for k in range(n):
+        quiet += bank[s, k, QUIET]
+    base = TEMPER * quiet
+    each, start, inner, touch = base - math.log(float(n)), float(s), 0.0, 0.0
+    for k in range(n):
+        sums, limit, joint = gram[s, k], rows[of.LIMIT, k], float(k)
+        gain, offset = fit_one(sums, of.ONE, CONSTANT * limit)
+        constant, free = 0.5 * TEMPER * gain, TEMPER * course_evidence(bank[s, k])
+        _offer(table, OFFSET, each + constant + OFFSET_PRIOR, joint, offset, 0.0, start)
+        loaded = log_sum(math.log(STEADY) + constant, math.log(1.0 - STEADY) + free)
+        touch = log_sum(touch, inner + loaded) if k > 0 else loaded
+        inner += log_sum(math.log(SPARED), math.log(1.0 - SPARED) + loaded)
+        gain, lost = fit_one(sums, of.TAU, LOST)
+        if abs(lost) > MIN_LOSS:
+            chance = each + 0.5 * TEMPER * gain + MOTOR_PRIOR
+            _offer(table, MOTOR, chance, joint, lost, 0.0, start)
+        if not motor_side:
+            continue
+        gain, dry, viscous = fit_two(sums, of.SIGN, of.SPEED, DRY * limit, VISCOUS * limit)
+        if dry + viscous * rows[of.MOVED, k] > 0.0:
+            chance = each + 0.5 * TEMPER * gain + DRAG_PRIOR
+            _offer(table, DRAG, chance, joint, dry, viscous, start)
+        if rest[k] >= MIN_REST:
+            _offer(table, BRAKE, each + free + BRAKE_PRIOR + STOPPED, joint, 0.0, 0.0, start)
+    _offer(table, TOUCH, each + touch, -1.0, 0.0, 0.0, start)
+    gain = fit_payload(gram, s, phi, work)
+    _offer(table, LOAD, base + 0.5 * TEMPER * gain + LOAD_PRIOR, -1.0, phi[0], phi[4], start)
+
+
+@inline
+def race(rows, gram, bank, rest, motor_side, table, phi, work):
+    """Write the best of each hypothesis and its probability: CHANCE becomes 0 to 1."""
+    for h in range(HYPOTHESES):
+        table[h, CHANCE] = IMPOSSIBLE
+    for s in range(STARTS):
+        _race_since(rows, gram, bank, rest, s, motor_side, table, phi, work)
+    frozen, most = _frozen_joint(rows), IMPOSSIBLE
+    for h in range(HYPOTHESES):
+        most = max(most, table[h, CHANCE])
+    if frozen >= 0:
+        most += CERTAIN
+        table[FROZEN, CHANCE], table[FROZEN, JOINT] = most, float(frozen)
+    total = 0.0
+    for h in range(HYPOTHESES):
+        table[h, CHANCE] = math.exp(max(table[h, CHANCE] - most, -700.0))
+        total += table[h, CHANCE]
+    for h in range(HYPOTHESES):
+        table[h, CHANCE] /= total
+    fit_payload(gram, U(int(table[LOAD, START])), phi, work)

@@ -1,0 +1,211 @@
+"""FaultStream: a name for the cause of every contact, sample by sample, beside the monitor.
+
+    samples ─► blocks of 20 ms ─► evidence of each hypothesis ─► race ─► name
+
+The recursion is compiled and takes some microseconds, so that it runs in the monitor's own
+thread; there is no clock here and no worker, and an offline run says what the node said.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ...model.packed_model import aligned_copy, pack_frame
+from ...model.robot import Payload, RobotModel
+from .. import fault as kinds
+from ..fault import Fault
+from . import blocks, case, evidence, race
+from .payload_columns import ROOM
+from .settings import FaultSettings
+
+Array = npt.NDArray[np.float64]
+
+KIND_OF = {
+    case.UNDECIDED: kinds.UNDECIDED,
+    case.COLLISION: kinds.COLLISION,
+    case.PAYLOAD: kinds.PAYLOAD,
+    case.FREE_SWINGING: kinds.FREE_SWINGING,
+    case.EFFECTIVENESS: kinds.EFFECTIVENESS,
+    case.BIAS: kinds.BIAS,
+    case.LOCKED: kinds.LOCKED,
+    case.FRICTION: kinds.FRICTION,
+    case.SENSOR_FREEZE: kinds.SENSOR_FREEZE,
+    case.EFFORT_SCALE: kinds.EFFORT_SCALE,
+    case.EFFORT_SIGN: kinds.EFFORT_SIGN,
+}
+MIN_MASS = 0.05  # [kg]: less is no payload
+MAX_CENTRE = 0.5  # [m], of a payload's centre from the frame of its link
+
+
+class Torque(NamedTuple):
+    """What the torque of the samples is."""
+
+    commanded: bool = False
+    motor_side: bool = True  # faults of motors show in it
+    friction: bool = False  # the model's friction is subtracted
+
+
+class FaultStream:
+    """Cases of one robot, one after the other.
+
+    limit: contact threshold at rest (n,) [N m or N].
+    """
+
+    def __init__(
+        self, model: RobotModel, settings: FaultSettings, limit: Array, torque: Torque
+    ) -> None:
+        self.model, self.settings, self.torque = model, settings, torque
+        self.link = settings.payload_link or model.link_names[-1]
+        n, starts = model.n, int(evidence.STARTS)
+        columns = int(blocks.COLUMNS)
+        self._rows, self._own = np.zeros((int(case.ROWS), n)), np.zeros(int(case.SCALARS))
+        self._told = np.zeros(int(case.TOLD))
+        self.memory = (
+            aligned_copy(model.packed, pack_frame(model, self.link), np.zeros(ROOM)),
+            np.zeros((int(blocks.CAPACITY), n, columns + 1)),
+            np.zeros((int(blocks.CAPACITY), int(blocks.MARKS))),
+            np.zeros((n, 4)),
+            np.zeros((starts, n, columns, columns)),
+            np.zeros((starts, n, 2 * columns)),
+            np.zeros((starts, n, int(evidence.BANK))),
+            self._rows,
+            self._own,
+            self._told,
+            np.zeros((int(race.HYPOTHESES), int(race.WIDTH))),
+            np.zeros(5),
+            np.zeros((4, 5)),
+        )
+        self._rows[int(blocks.LIMIT)] = np.maximum(limit, 1e-6)
+        self._rows[int(blocks.SQUARE)] = (blocks.START_NOISE * self._rows[int(blocks.LIMIT)]) ** 2
+        scalars = {
+            case.FIRST: settings.first,
+            case.PERIOD: settings.period,
+            case.WINDOW: settings.window,
+            case.LEAD: settings.lead,
+            case.CLOSE: settings.close,
+            case.HOLD: settings.hold,
+            case.MOTOR_SIDE: torque.motor_side,
+            case.COMMANDED: torque.commanded,
+            case.FOLLOW_TIME: settings.payload_time if settings.payload_follow else math.inf,
+            case.MAX_MASS: settings.payload_max_mass,
+        }
+        for place, value in scalars.items():
+            self._own[int(place)] = value
+        self.payload: Payload | None = None  # that the observed model includes already
+        self.fault: Fault | None = None  # of the open case
+        self.found: Payload | None = None  # of the last case
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget what was measured, and the case."""
+        case.restart_case(*self.memory)
+        self.fault = None
+
+    def continue_from(self, other: FaultStream) -> None:
+        """Continue where another one of the same robot stands, with its own settings."""
+        first = int(case.OPEN)
+        if len(self._own) == len(other._own) and self.link == other.link:
+            for mine, old in zip(self.memory[:7], other.memory[:7], strict=True):
+                mine[:] = old
+            self._rows[1:] = other._rows[1:]
+            self._own[: int(blocks.SCALARS)] = other._own[: int(blocks.SCALARS)]
+            self._own[first:], self._told[:] = other._own[first:], other._told
+            self.fault = other.fault
+        self.payload, self.found = other.payload, other.found
+        self._own[int(case.KNOWN_MASS)] = other._own[int(case.KNOWN_MASS)]
+
+    def update(
+        self,
+        touched: bool,
+        t: float,
+        dt: float,
+        q: Array,
+        qd: Array,
+        tau: Array,
+        external: Array,
+        bias: Array,
+    ) -> bool:
+        """Take a sample, as `case.follow_case` describes it; `fault` is up to date then. Return
+        whether the payload found is to be taken into the model.
+        """
+        told = case.follow_case(*self.memory, touched, t, dt, q, qd, tau, external, bias)
+        if told:
+            self.take(self._told)
+        return bool(told & case.FOLLOW)
+
+    def take(self, told: Array) -> Fault | None:
+        """Take what is told; return it as a fault."""
+        self.fault = self.fault_of(told)
+        if self.fault is not None and self.fault.kind == kinds.PAYLOAD:
+            self.found = self.payload_of(told)
+        return self.fault
+
+    def fault_of(self, told: Array) -> Fault | None:
+        """Return what an array that `follow_case` filled tells; None: no case is open."""
+        code, joint = int(told[int(case.CODE)]), int(told[int(case.JOINT)])
+        if code == case.NONE:
+            return None
+        kind, name = KIND_OF[code], "" if joint < 0 else self.model.joint_names[joint]
+        onset, confidence = float(told[int(case.ONSET)]), float(told[int(case.CONFIDENCE)])
+        second = KIND_OF.get(int(told[int(case.SECOND)]), "")
+        if code == case.UNDECIDED:
+            first = KIND_OF.get(int(told[int(case.BEST)]), "")
+            both = " or ".join(x for x in (first, second) if x)
+            return Fault(
+                kind, name if first else "", None, confidence, onset=onset, runner_up=both
+            )
+        value, unit = self._value_of(code, joint, told)
+        com = None
+        if code == case.PAYLOAD:
+            found = self.payload_of(told)
+            name, value = self.link, found.mass if found else 0.0
+            com = (found.com[0], found.com[1], found.com[2]) if found else None
+        return Fault(kind, name, value, confidence, unit, onset, second, com)
+
+    def _value_of(self, code: int, joint: int, told: Array) -> tuple[float | None, str]:
+        value, model = float(told[int(case.VALUE)]), self.model
+        unit = "N m"
+        if joint >= 0 and model.prismatic[int(np.argmax(model.coordinate == joint))]:
+            unit = "N"
+        if code == case.PAYLOAD:
+            return value, "kg"
+        if code == case.BIAS:
+            return value, unit
+        if code in (case.EFFECTIVENESS, case.EFFORT_SCALE, case.EFFORT_SIGN):
+            return (value, "") if math.isfinite(value) else (None, "")
+        if code == case.FRICTION:
+            dry, viscous = float(told[int(case.DRY)]), float(told[int(case.VISCOUS)])
+            speed = float(told[int(case.SPEED)])
+            own = float(model.coulomb[joint] + model.viscous[joint] * speed)
+            added = max(dry + viscous * speed, 0.0)
+            return (1.0 + added / own, "") if self.torque.friction and own else (added, unit)
+        return None, ""
+
+    def payload_of(self, told: Array) -> Payload | None:
+        """Return the payload that the link holds by a told case, the known one included; None:
+        none is left.
+        """
+        known, moment = self.payload, told[int(case.MOMENT) : int(case.MOMENT) + 3].copy()
+        mass = float(told[int(case.VALUE)])
+        if known is not None:
+            mass += known.mass
+            moment += known.mass * np.asarray(known.com, dtype=np.float64)
+        if mass < MIN_MASS:
+            return None
+        com = moment / mass
+        distance = float(np.linalg.norm(com))
+        if distance > MAX_CENTRE:
+            com *= MAX_CENTRE / distance
+        return Payload(self.link, mass, (float(com[0]), float(com[1]), float(com[2])))
+
+    def carry(self, payload: Payload | None, t: float) -> None:
+        """The observed model includes this payload from now on; the case is over."""
+        self.payload = payload
+        self._own[int(case.KNOWN_MASS)] = 0.0 if payload is None else payload.mass
+        grace = t + case.GRACE
+        self.reset()
+        self._own[int(case.GRACE_UNTIL)] = grace
