@@ -64,7 +64,9 @@ class Told:
     onset: float
     excited: bool
     alarm: float  # [s] after the onset; inf: none
-    names: list[tuple[float, str, str, float, str]]  # [s] after the onset, kind, joint, value, second
+    names: list[
+        tuple[float, str, str, float, str]
+    ]  # [s] after the onset, kind, joint, value, second
     clear: float  # [s] after the onset since when the level is CLEAR; inf: it is not
     found_push: bool
     cost: float = 0.0  # [s] per sample, of the monitor
@@ -181,7 +183,7 @@ class Happening:
         """Push a random link; rho: the largest torque over the threshold."""
         random, model, plant = self.random, self.model, self.plant
         felt = 0.0
-        while not 0.005 < felt:
+        while felt < 0.005:
             force = random.normal(size=3)
             force /= np.linalg.norm(force)
             link = model.link_names[int(random.integers(1, model.n))]
@@ -294,9 +296,7 @@ def follow_case(case: Case) -> Told:
     log, what = simulate(case, limit)
     model, settings = known(case.robot, case.arm, case.commanded), settings_of(case)
     effort = EffortSettings(side="motor" if case.commanded else "link")
-    monitor = ContactMonitor(
-        model, settings, commanded=case.commanded, effort=effort, links=False
-    )
+    monitor = ContactMonitor(model, settings, commanded=case.commanded, effort=effort, links=False)
     names: list[tuple[float, str, str, float, str]] = []
     alarm, clear, pushed = math.inf, math.inf, False
     rows = np.zeros_like(log[1])
@@ -336,5 +336,3 @@ def follow_case(case: Case) -> Told:
     joint = "" if case.kind == "collision" else what.joint
     shown = excited(case, log, what, limit, rows)
     return Told(case, joint, what.value, BEFORE, shown, alarm, names, clear, pushed)
-
-
