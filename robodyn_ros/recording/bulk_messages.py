@@ -1,0 +1,213 @@
+"""All messages of a topic at once, from the storage of a ROS 2 bag, without a step per message.
+
+An MCAP file has an index of the messages in each of its chunks; an SQLite file is asked for many
+rows at a time. What is out of the ordinary (compressed files or messages, chunks that overlap in
+time, no index) is left to the bag library, message by message.
+"""
+
+from __future__ import annotations
+
+import mmap
+import sqlite3
+import struct
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from importlib import import_module
+from io import BytesIO
+from pathlib import Path
+from typing import NamedTuple, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import ArgumentError
+from .joint_states import Batch, Bytes
+
+MAGIC = b"\x89MCAP0\r\n"
+FOOTER_SIZE = 37  # bytes: the record, and the magic at the end
+# Records of MCAP, by their first byte
+FOOTER, CHANNEL, MESSAGE, CHUNK, MESSAGE_INDEX, CHUNK_INDEX, SUMMARY_OFFSET = (
+    2, 4, 5, 6, 7, 8, 14,
+)  # fmt: skip
+RECORD_HEAD = 9  # bytes: kind and length
+MESSAGE_HEAD = 22  # bytes: channel, sequence, time of recording and of publication
+CHUNK_HEAD = 40  # bytes: times, size, check sum, and two lengths without the compression's name
+DECOMPRESSORS = {"lz4": ("lz4.frame",), "zstd": ("compression.zstd", "backports.zstd")}
+ROWS = 10000  # of an SQLite file, read at once
+
+
+class _Chunk(NamedTuple):
+    """Where a chunk and the index of its messages stand in a file."""
+
+    first: int  # [ns], earliest and latest message
+    last: int
+    begin: int  # [bytes]
+    compression: str
+    packed_size: int  # [bytes]
+    size: int
+    indices: tuple[int, ...]  # begin of the message index of each channel of the topic
+
+
+def bulk_messages(path: Path, topic: str) -> Iterator[Batch] | None:
+    """Return the messages of a topic in order of their recording; None: take them one by one."""
+    files = _files(path)
+    if not files:
+        return None
+    if {file.suffix for file in files} == {".db3"}:
+        return _of_sqlite(files, topic)
+    if {file.suffix for file in files} != {".mcap"}:
+        return None
+    found = [(file, chunks) for file in files if (chunks := _chunks(file, topic)) is not None]
+    if len(found) < len(files):
+        return None
+    spans = [(chunk.first, chunk.last) for _, chunks in found for chunk in chunks]
+    if any(after[0] < before[1] for before, after in zip(spans, spans[1:], strict=False)):
+        return None
+    return (batch for file, chunks in found for batch in _of_mcap(file, chunks))
+
+
+def _files(path: Path) -> list[Path]:
+    """Return the files of a bag as they follow each other; empty if they are compressed."""
+    if not path.is_dir():
+        return [path]
+    lines = (path / "metadata.yaml").read_text(encoding="utf-8").splitlines()
+    pairs = [line.strip().partition(":")[::2] for line in lines]
+    modes = [
+        value.strip().strip("'\"").lower() for key, value in pairs if key == "compression_mode"
+    ]
+    files = [file for kind in ("*.mcap", "*.db3") for file in path.glob(kind)]
+    if any(mode not in ("", "none") for mode in modes) or not files:
+        return []
+    # The recorder numbers them: bag_0, bag_1, ... bag_10
+    return sorted(files, key=lambda file: (len(file.name), file.name))
+
+
+def _of_sqlite(files: list[Path], topic: str) -> Iterator[Batch]:
+    for file in files:
+        connection = sqlite3.connect(f"{file.resolve().as_uri()}?immutable=1", uri=True)
+        try:
+            rows = connection.execute(
+                "SELECT timestamp, data FROM messages WHERE topic_id IN "
+                "(SELECT id FROM topics WHERE name = ?) ORDER BY timestamp",
+                (topic,),
+            )
+            while part := rows.fetchmany(ROWS):
+                yield Batch.of(part)
+        finally:
+            connection.close()
+
+
+def _of_mcap(path: Path, chunks: list[_Chunk]) -> Iterator[Batch]:
+    with path.open("rb") as file:
+        # Nothing is copied until it is written to; kernels take no read-only arrays
+        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+    whole = np.frombuffer(mapped, np.uint8)
+    for chunk in chunks:
+        yield _messages(_unpacked(whole, chunk), _index(whole, chunk))
+
+
+def _unpacked(whole: Bytes, chunk: _Chunk) -> Bytes:
+    """Return the records of a chunk, which its check sum confirms if it has one."""
+    begin = chunk.begin + RECORD_HEAD + CHUNK_HEAD + len(chunk.compression)
+    packed = whole[begin : begin + chunk.packed_size]
+    (check_sum,) = struct.unpack_from("<I", whole.data, chunk.begin + RECORD_HEAD + 24)
+    records = packed
+    if chunk.compression:
+        records = np.frombuffer(
+            bytearray(_decompressor(chunk.compression)(packed.tobytes())), np.uint8
+        )
+    if records.size != chunk.size:
+        raise ArgumentError(f"a chunk has {records.size} bytes instead of {chunk.size}")
+    if check_sum and zlib.crc32(records.data) != check_sum:
+        raise ArgumentError("the check sum of a chunk is wrong")
+    return records
+
+
+def _decompressor(name: str) -> Callable[[bytes], bytes]:
+    """Return the function that decompresses a chunk; raise ImportError if it is not installed."""
+    for module in DECOMPRESSORS.get(name, ()):
+        with suppress(ImportError):
+            return cast(Callable[[bytes], bytes], import_module(module).decompress)
+    raise ImportError(name)
+
+
+def _index(whole: Bytes, chunk: _Chunk) -> npt.NDArray[np.int64]:
+    """Return times of recording [ns] and offsets (T, 2) of the topic's messages in a chunk."""
+    parts = []
+    for begin in chunk.indices:
+        kind, _, _, size = struct.unpack_from("<BQHI", whole.data, begin)
+        rows = whole[begin + 15 : begin + 15 + size]
+        if kind != MESSAGE_INDEX or rows.size != size:
+            raise ArgumentError("the index of a chunk is damaged")
+        parts.append(np.frombuffer(rows.tobytes(), "<i8").reshape(-1, 2))
+    index = np.concatenate(parts)
+    if (np.diff(index[:, 0]) < 0).any():
+        index = index[np.argsort(index[:, 0], kind="stable")]
+    return index
+
+
+def _messages(records: Bytes, index: npt.NDArray[np.int64]) -> Batch:
+    head = RECORD_HEAD + MESSAGE_HEAD
+    received, offsets = index.T.copy()
+    if offsets.size and not 0 <= offsets.min() <= offsets.max() <= records.size - head:
+        raise ArgumentError("the index of a chunk is damaged")
+    lengths = records[offsets[:, None] + np.arange(1, RECORD_HEAD)].view("<i8")[:, 0]
+    sizes = lengths - MESSAGE_HEAD
+    ends = offsets + head + sizes
+    kinds = records[offsets]
+    if (kinds != MESSAGE).any() or (sizes < 0).any() or (ends > records.size).any():
+        raise ArgumentError("the index of a chunk is damaged")
+    return Batch(records, offsets + head, sizes, received)
+
+
+def _chunks(path: Path, topic: str) -> list[_Chunk] | None:
+    """Return the chunks with messages of the topic, in order of time; None without an index."""
+    with path.open("rb") as file:
+        if file.read(len(MAGIC)) != MAGIC:
+            return None
+        file.seek(-FOOTER_SIZE, 2)
+        footer = file.tell()
+        data = file.read()
+        (begin,) = struct.unpack_from("<Q", data, RECORD_HEAD)
+        if not 0 < begin < footer or data[0] != FOOTER or not data.endswith(MAGIC):
+            return None
+        file.seek(begin)
+        summary = BytesIO(file.read(footer - begin))
+    channels, chunks, indexed = set(), [], False
+    while head := summary.read(RECORD_HEAD):
+        kind, size = struct.unpack("<BQ", head)
+        record = summary.read(size)
+        if kind == CHANNEL:
+            number, name_size = struct.unpack_from("<HxxI", record)
+            if record[8 : 8 + name_size] == topic.encode():
+                channels.add(number)
+        elif kind == CHUNK_INDEX:
+            indexed = True
+            chunks.append(record)
+    if not indexed or not channels:
+        return None
+    found = [_chunk(record, channels) for record in chunks]
+    if any(chunk is None for chunk in found):
+        return None
+    own = [chunk for chunk in found if chunk is not None and chunk.indices]
+    try:
+        for compression in {chunk.compression for chunk in own} - {""}:
+            _decompressor(compression)
+    except ImportError:
+        return None
+    return sorted(own, key=lambda chunk: chunk.first)
+
+
+def _chunk(record: bytes, channels: set[int]) -> _Chunk | None:
+    """Return what an index record says of a chunk; None if the chunk has no message index."""
+    first, last, begin, _, size = struct.unpack_from("<QQQQI", record)
+    indices = dict(struct.iter_unpack("<HQ", record[36 : 36 + size]))
+    (_, name_size) = struct.unpack_from("<QI", record, 36 + size)
+    at = 48 + size
+    compression = record[at : at + name_size].decode()
+    packed_size, unpacked_size = struct.unpack_from("<QQ", record, at + name_size)
+    if not indices:
+        return None
+    own = tuple(indices[number] for number in sorted(channels & indices.keys()))
+    return _Chunk(first, last, begin, compression, packed_size, unpacked_size, own)
