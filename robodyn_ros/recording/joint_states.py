@@ -19,8 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..dynamics.compile import kernel
+from ..dynamics.compile import inline, kernel
 from ..errors import ArgumentError
+from ..model.packed_model import U
 from ..model.robot import RobotModel
 from ..sensing.joint_states import LONGEST_NAME
 from ..sensing.sampler import Sampler, Samples, sample_rows
@@ -78,6 +79,12 @@ class Batch(NamedTuple):
         return cls(buffer, np.cumsum(sizes) - sizes, sizes, received)
 
 
+@inline
+def _copy(source, begin, target):
+    for i in range(U(target.size)):
+        target[i] = source[begin + i]
+
+
 @kernel(
     "int64(uint8[::1], int64[::1], int64[::1], int64, uint8[::1], uint8[::1], int64[::1],"
     " uint8[:, ::1], uint8[:, ::1], uint8[:, ::1], uint8[:, ::1], int64)"
@@ -88,24 +95,22 @@ def _take(
     """Copy stamps and numbers of the messages from `first` on into these rows; return how many
     have the layout of the template: the first that has not ends it. fields: offsets of numbers.
     """
-    size = template.size
-    for k in range(first, begins.size):
-        if sizes[k] != size:
-            return k - first
-        begin, different = begins[k], np.uint8(0)
-        for i in range(size):
-            different |= (buffer[begin + i] ^ template[i]) & fixed[i]
+    size, to = U(template.size), U(row)
+    for k in range(U(first), U(begins.size)):
+        begin, different = U(begins[k]), np.uint8(0)
+        if U(sizes[k]) == size:
+            message = buffer[begin : begin + size]
+            for i in range(size):
+                different |= (message[i] ^ template[i]) & fixed[i]
+        else:
+            different = np.uint8(1)
         if different:
-            return k - first
-        for i in range(stamps.shape[1]):
-            stamps[row, i] = buffer[begin + STAMP + i]
-        for i in range(position.shape[1]):
-            position[row, i] = buffer[begin + fields[0] + i]
-        for i in range(velocity.shape[1]):
-            velocity[row, i] = buffer[begin + fields[1] + i]
-        for i in range(effort.shape[1]):
-            effort[row, i] = buffer[begin + fields[2] + i]
-        row += 1
+            return int(k) - first
+        _copy(buffer, begin + U(STAMP), stamps[to])
+        _copy(buffer, begin + U(fields[0]), position[to])
+        _copy(buffer, begin + U(fields[1]), velocity[to])
+        _copy(buffer, begin + U(fields[2]), effort[to])
+        to += U(1)
     return begins.size - first
 
 
