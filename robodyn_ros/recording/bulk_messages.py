@@ -1,8 +1,8 @@
 """All messages of a topic at once, from the storage of a ROS 2 bag, without a step per message.
 
 An MCAP file has an index of the messages in each of its chunks; an SQLite file is asked for many
-rows at a time. What is out of the ordinary (compressed files or messages, chunks that overlap in
-time, no index) is left to the bag library, message by message.
+rows at a time. What is out of the ordinary (compressed files or messages, a topic whose chunks
+overlap in time, no index) is left to the bag library, message by message.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ import numpy.typing as npt
 from ..errors import ArgumentError
 from .joint_states import Batch, Bytes
 
+Index = npt.NDArray[np.int64]  # (T, 2): times of recording [ns], offsets in a chunk
+
 MAGIC = b"\x89MCAP0\r\n"
 FOOTER_SIZE = 37  # bytes: the record, and the magic at the end
 # Records of MCAP, by their first byte
@@ -40,8 +42,6 @@ ROWS = 10000  # of an SQLite file, read at once
 class _Chunk(NamedTuple):
     """Where a chunk and the index of its messages stand in a file."""
 
-    first: int  # [ns], earliest and latest message
-    last: int
     begin: int  # [bytes]
     compression: str
     packed_size: int  # [bytes]
@@ -58,25 +58,30 @@ def bulk_messages(path: Path, topic: str) -> Iterator[Batch] | None:
         return _of_sqlite(files, topic)
     if {file.suffix for file in files} != {".mcap"}:
         return None
-    found = [(file, chunks) for file in files if (chunks := _chunks(file, topic)) is not None]
-    if len(found) < len(files):
-        return None
-    spans = [(chunk.first, chunk.last) for _, chunks in found for chunk in chunks]
+    found: list[tuple[Bytes, _Chunk, Index]] = []
+    for file in files:
+        parts = _of_mcap(file, topic)
+        if parts is None:
+            return None
+        found += parts
+    spans = [(int(index[0, 0]), int(index[-1, 0])) for _, _, index in found]
     if any(after[0] < before[1] for before, after in zip(spans, spans[1:], strict=False)):
         return None
-    return (batch for file, chunks in found for batch in _of_mcap(file, chunks))
+    return (_messages(_unpacked(whole, chunk), index) for whole, chunk, index in found)
 
 
 def _files(path: Path) -> list[Path]:
     """Return the files of a bag as they follow each other; empty if they are compressed."""
     if not path.is_dir():
         return [path]
-    lines = (path / "metadata.yaml").read_text(encoding="utf-8").splitlines()
-    pairs = [line.strip().partition(":")[::2] for line in lines]
+    metadata = (path / "metadata.yaml").read_text(encoding="utf-8")
+    pairs = [line.strip().partition(":")[::2] for line in metadata.splitlines()]
     modes = [
         value.strip().strip("'\"").lower() for key, value in pairs if key == "compression_mode"
     ]
-    files = [file for kind in ("*.mcap", "*.db3") for file in path.glob(kind)]
+    files = [
+        file for kind in ("*.mcap", "*.db3") for file in path.glob(kind) if file.name in metadata
+    ]
     if any(mode not in ("", "none") for mode in modes) or not files:
         return []
     # The recorder numbers them: bag_0, bag_1, ... bag_10
@@ -98,13 +103,19 @@ def _of_sqlite(files: list[Path], topic: str) -> Iterator[Batch]:
             connection.close()
 
 
-def _of_mcap(path: Path, chunks: list[_Chunk]) -> Iterator[Batch]:
+def _of_mcap(path: Path, topic: str) -> list[tuple[Bytes, _Chunk, Index]] | None:
+    """Return the bytes of a file, each chunk with messages of the topic, and their index, in order
+    of time; None without an index.
+    """
+    chunks = _chunks(path, topic)
+    if chunks is None:
+        return None
     with path.open("rb") as file:
         # Nothing is copied until it is written to; kernels take no read-only arrays
         mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
     whole = np.frombuffer(mapped, np.uint8)
-    for chunk in chunks:
-        yield _messages(_unpacked(whole, chunk), _index(whole, chunk))
+    parts = [(whole, chunk, index) for chunk in chunks if (index := _index(whole, chunk)).size]
+    return sorted(parts, key=lambda part: int(part[2][0, 0]))
 
 
 def _unpacked(whole: Bytes, chunk: _Chunk) -> Bytes:
@@ -132,8 +143,8 @@ def _decompressor(name: str) -> Callable[[bytes], bytes]:
     raise ImportError(name)
 
 
-def _index(whole: Bytes, chunk: _Chunk) -> npt.NDArray[np.int64]:
-    """Return times of recording [ns] and offsets (T, 2) of the topic's messages in a chunk."""
+def _index(whole: Bytes, chunk: _Chunk) -> Index:
+    """Return the index of the topic's messages in a chunk, in order of time."""
     parts = []
     for begin in chunk.indices:
         kind, _, _, size = struct.unpack_from("<BQHI", whole.data, begin)
@@ -147,7 +158,7 @@ def _index(whole: Bytes, chunk: _Chunk) -> npt.NDArray[np.int64]:
     return index
 
 
-def _messages(records: Bytes, index: npt.NDArray[np.int64]) -> Batch:
+def _messages(records: Bytes, index: Index) -> Batch:
     head = RECORD_HEAD + MESSAGE_HEAD
     received, offsets = index.T.copy()
     if offsets.size and not 0 <= offsets.min() <= offsets.max() <= records.size - head:
@@ -162,7 +173,7 @@ def _messages(records: Bytes, index: npt.NDArray[np.int64]) -> Batch:
 
 
 def _chunks(path: Path, topic: str) -> list[_Chunk] | None:
-    """Return the chunks with messages of the topic, in order of time; None without an index."""
+    """Return the chunks with messages of the topic; None if the file has no index of them."""
     with path.open("rb") as file:
         if file.read(len(MAGIC)) != MAGIC:
             return None
@@ -196,18 +207,18 @@ def _chunks(path: Path, topic: str) -> list[_Chunk] | None:
             _decompressor(compression)
     except ImportError:
         return None
-    return sorted(own, key=lambda chunk: chunk.first)
+    return own
 
 
 def _chunk(record: bytes, channels: set[int]) -> _Chunk | None:
     """Return what an index record says of a chunk; None if the chunk has no message index."""
-    first, last, begin, _, size = struct.unpack_from("<QQQQI", record)
+    begin, _, size = struct.unpack_from("<16xQQI", record)
     indices = dict(struct.iter_unpack("<HQ", record[36 : 36 + size]))
-    (_, name_size) = struct.unpack_from("<QI", record, 36 + size)
+    (name_size,) = struct.unpack_from("<8xI", record, 36 + size)
     at = 48 + size
     compression = record[at : at + name_size].decode()
     packed_size, unpacked_size = struct.unpack_from("<QQ", record, at + name_size)
     if not indices:
         return None
     own = tuple(indices[number] for number in sorted(channels & indices.keys()))
-    return _Chunk(first, last, begin, compression, packed_size, unpacked_size, own)
+    return _Chunk(begin, compression, packed_size, unpacked_size, own)

@@ -39,6 +39,7 @@ class AnalysisOptions:
     columns: str | None = None  # of a CSV file
     gains: tuple[float, ...] | None = None  # drive gains [N m/A]
     contacts: tuple[Span, ...] | None = None  # [s], contacts known to the user
+    tunable: bool = True  # keep what `tune` needs
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,7 +142,7 @@ def _analysis(
         parameters.monitor,
         parameters.sensing,
         commanded=run.effort == "command",
-        certain=True,
+        certain=options.tunable,
         effort=parameters.effort,
     )
     run = replace(run, samples=found.samples)

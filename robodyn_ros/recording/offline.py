@@ -194,6 +194,8 @@ class Detection:
 
     def only(self, kept: npt.NDArray[np.bool_]) -> Detection:
         """Return the same for some of the samples."""
+        if kept.all():
+            return self
         where = {int(k): row for row, k in enumerate(np.flatnonzero(kept))}
         s = self.samples
         samples = replace(
