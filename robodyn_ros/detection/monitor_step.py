@@ -6,7 +6,8 @@ are the same code.
 
 import math
 
-from ..dynamics.compile import inline, kernel
+from ..dynamics.compile import uncounted_inline as inline
+from ..dynamics.compile import uncounted_kernel as kernel
 from ..model.packed_model import U
 from ..sensing.gap_compensation import fill_gap, restart_gap, shrink
 from ..sensing.stuck import READING, find_stuck, forget_readings

@@ -21,7 +21,9 @@ from typing import NamedTuple, cast
 import numpy as np
 import numpy.typing as npt
 
+from ..dynamics.compile import kernel
 from ..errors import ArgumentError
+from ..model.packed_model import U
 from .joint_states import Batch, Bytes
 
 Index = npt.NDArray[np.int64]  # (T, 2): times of recording [ns], offsets in a chunk
@@ -34,6 +36,7 @@ FOOTER, CHANNEL, MESSAGE, CHUNK, MESSAGE_INDEX, CHUNK_INDEX, SUMMARY_OFFSET = (
 )  # fmt: skip
 RECORD_HEAD = 9  # bytes: kind and length
 MESSAGE_HEAD = 22  # bytes: channel, sequence, time of recording and of publication
+HEAD = RECORD_HEAD + MESSAGE_HEAD
 CHUNK_HEAD = 40  # bytes: times, size, check sum, and two lengths without the compression's name
 DECOMPRESSORS = {"lz4": ("lz4.frame",), "zstd": ("compression.zstd", "backports.zstd")}
 ROWS = 10000  # of an SQLite file, read at once
@@ -158,18 +161,29 @@ def _index(whole: Bytes, chunk: _Chunk) -> Index:
     return index
 
 
+@kernel("int64(uint8[::1], int64[::1], int64[::1])")
+def _sizes(records, offsets, sizes):
+    """Write the size of the message at each offset [bytes]; return 1 if there is none."""
+    end = U(records.size)
+    for k in range(U(offsets.size)):
+        at = U(offsets[k])
+        if end < U(HEAD) or at > end - U(HEAD) or records[at] != MESSAGE:
+            return 1
+        length = U(0)
+        for i in range(U(8)):
+            length |= U(records[at + U(1) + i]) << (U(8) * i)
+        if length < U(MESSAGE_HEAD) or length > end - at - U(RECORD_HEAD):
+            return 1
+        sizes[k] = length - U(MESSAGE_HEAD)
+    return 0
+
+
 def _messages(records: Bytes, index: Index) -> Batch:
-    head = RECORD_HEAD + MESSAGE_HEAD
     received, offsets = index.T.copy()
-    if offsets.size and not 0 <= offsets.min() <= offsets.max() <= records.size - head:
+    sizes = np.zeros_like(offsets)
+    if _sizes(records, offsets, sizes):
         raise ArgumentError("the index of a chunk is damaged")
-    lengths = records[offsets[:, None] + np.arange(1, RECORD_HEAD)].view("<i8")[:, 0]
-    sizes = lengths - MESSAGE_HEAD
-    ends = offsets + head + sizes
-    kinds = records[offsets]
-    if (kinds != MESSAGE).any() or (sizes < 0).any() or (ends > records.size).any():
-        raise ArgumentError("the index of a chunk is damaged")
-    return Batch(records, offsets + head, sizes, received)
+    return Batch(records, offsets + HEAD, sizes, received)
 
 
 def _chunks(path: Path, topic: str) -> list[_Chunk] | None:

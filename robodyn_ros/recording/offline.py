@@ -248,6 +248,9 @@ class Detection:
             return decided
         links = decisions(self.model, self.settings, surface_points(self.model))
         rows, T, touched = self.rows, self.t.size, self.level >= CONTACT
+        # A message was rejected and the verdict before it stands
+        invalid = self.samples.status == Status.INVALID
+        stands = (invalid & (self.level != Level.UNKNOWN)).tolist()
         starts = np.flatnonzero(touched & ~np.concatenate([[False], touched[:-1]])).tolist()
         k = last = -1
         for start in starts:
@@ -255,7 +258,7 @@ class Detection:
                 continue
             k = start
             while k < T and (level[k] >= CONTACT or rows.due[k] or links.busy):
-                if self._stands(k):
+                if stands[k]:
                     if level[k] >= CONTACT:
                         last = k
                         decided.answer[k] = decided.last[k] = links.answer
@@ -273,10 +276,6 @@ class Detection:
                     decided.answer[k] = decided.last[k] = links.answer
                 k += 1
         return decided
-
-    def _stands(self, k: int) -> bool:
-        """Return whether a message was rejected and the verdict before it stands."""
-        return bool(self.samples.status[k] == Status.INVALID and self.level[k] != Level.UNKNOWN)
 
 
 class _Decided(NamedTuple):
@@ -328,4 +327,5 @@ def samples_of(
 
 def usable(samples: Samples) -> npt.NDArray[np.bool_]:
     """Return which samples are valid and have a torque (T,)."""
-    return np.asarray((samples.status <= Status.RESTART) & ~np.isnan(samples.tau).any(axis=1))
+    known = ~np.isnan(samples.tau[:, 0])  # of no joint, or of all
+    return np.asarray((samples.status <= Status.RESTART) & known)
