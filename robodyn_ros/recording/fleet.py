@@ -241,10 +241,11 @@ class Total:
 
 
 def totals(outcomes: Sequence[Outcome]) -> list[Total]:
-    """Return the total of each arm, and of all if there are several."""
+    """Return the total of each arm, and of all if that is something else."""
     arms = sorted({outcome.robot for outcome in outcomes if not outcome.error})
     of_each = [_total(arm, [o for o in outcomes if o.robot == arm]) for arm in arms]
-    return [*of_each, _total("all", outcomes)] if len(of_each) != 1 else of_each
+    same = len(of_each) == 1 and of_each[0].recordings == len(outcomes)
+    return of_each if same else [*of_each, _total("all", outcomes)]
 
 
 def _total(robot: str, outcomes: Sequence[Outcome]) -> Total:
