@@ -31,6 +31,7 @@ from . import monitor_step as at
 from .detector import CollisionDetector, Level
 from .effort_scale import EffortScale, scale_fault, scale_text
 from .fault import JOINT_STOP, SENSOR_FREEZE, Fault
+from .force_thresholds import force_memory
 from .isolation import ContactIsolator, Isolation
 from .link_naming import LinkDecisions
 from .monitor_settings import MonitorSettings
@@ -196,6 +197,7 @@ class ContactMonitor:
             release=settings.release,
             settling=settings.settling,
             masked=settings.masked,
+            force=force_memory(model, settings.force),
         )
         noise = NoiseDetector(model, settings.noise, settings.bias)
         scale = EffortScale(model, observer.gain, detector.contact.base)
