@@ -85,6 +85,7 @@ setup(
             *IDENTIFICATION,
             "bandit",
             "colcon-common-extensions",
+            "distributed",  # Dask, for `robodyn detect --dask`
             "example-robot-data",
             "hypothesis",
             "mcap",  # an independent reader of bags

@@ -1,8 +1,9 @@
 """The detector alone, for a robot that already publishes its joint states and takes torques.
 
     ros2 launch robodyn_ros detector_only.launch.py effort:=joint_states joint_states:=/ur/states
-    ros2 launch robodyn_ros detector_only.launch.py guard:=true
+    ros2 launch robodyn_ros detector_only.launch.py arm:=fr3 guard:=true
 
+arm names a file of config/arms, or is the path of one: topic, parameters and what the guard asks.
 Without robot and urdf it waits for the robot_description topic. It sends no commands. With
 guard:=true, guard_node beside it asks the driver, ros2_control or MoveIt to stop on a collision.
 
@@ -11,6 +12,7 @@ The first start compiles kernels for some seconds; `robodyn warmup` does that ah
 
 from pathlib import Path
 
+import yaml
 from ament_index_python.packages import get_package_share_path
 from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument, OpaqueFunction
@@ -20,12 +22,15 @@ from launch_ros.actions import Node
 
 CONFIG = get_package_share_path("robodyn_ros") / "config"
 ARGUMENTS = [
+    DeclareLaunchArgument(
+        "arm", default_value="", description="an arm of config/arms, e.g. fr3, or a path"
+    ),
     DeclareLaunchArgument("robot", default_value="", description="name of a built-in arm"),
     DeclareLaunchArgument("urdf", default_value="", description="or path of a URDF"),
     DeclareLaunchArgument(
         "params",
         default_value="",
-        description="path of the parameter file; empty: that of the built-in arm, or none",
+        description="path of the parameter file; empty: that of the arm, or none",
     ),
     DeclareLaunchArgument(
         "guard", default_value="false", description="start guard_node, which stops the arm"
@@ -33,7 +38,7 @@ ARGUMENTS = [
     DeclareLaunchArgument(
         "guard_params",
         default_value="",
-        description="its parameter file; empty: params if that has its section, else guard.yaml",
+        description="its parameter file; empty: arm and params with its section, else guard.yaml",
     ),
     DeclareLaunchArgument(
         "namespace", default_value="", description="namespace of the nodes, e.g. left"
@@ -45,7 +50,9 @@ ARGUMENTS = [
         description="source of the torque; empty: as in the parameter file, else command",
     ),
     DeclareLaunchArgument(
-        "joint_states", default_value="joint_states", description="topic, sensor_msgs/JointState"
+        "joint_states",
+        default_value="",
+        description="topic, sensor_msgs/JointState; empty: that of the arm, else joint_states",
     ),
     DeclareLaunchArgument(
         "commands",
@@ -64,7 +71,9 @@ def generate_launch_description():
 
 def start(context):
     """Return the nodes; arguments win over the parameter file."""
-    given = context.launch_configurations
+    given = {**context.launch_configurations}
+    arm = arm_file(given["arm"])
+    given["joint_states"] = given["joint_states"] or topic_of(arm) or "joint_states"
     own = {"use_sim_time": LaunchConfiguration("use_sim_time")}
     if given["urdf"]:
         own |= {"robot.name": "", "robot.urdf": str(Path(given["urdf"]).resolve())}
@@ -73,20 +82,40 @@ def start(context):
     effort = {"effort.source": given["effort"]} if given["effort"] else {}
     known = CONFIG / given["robot"] / "dynamics_node.yaml"
     file = given["params"] or (str(known) if given["robot"] and known.exists() else "")
-    nodes = [node("dynamics_node", file, own | effort, given)]
+    files = [*filter(None, [arm, file])]
+    nodes = [node("dynamics_node", files, own | effort, given)]
     if IfCondition(given["guard"]).evaluate(context):
-        nodes.append(node("guard_node", guard_file(given, file), own, given))
+        nodes.append(node("guard_node", guard_files(given, files), own, given))
     return nodes
 
 
-def node(name, file, own, given):
-    """Return a node; with its full name, so that arguments win over the file."""
+def arm_file(arm):
+    """Return the parameter file of an arm, given its name or a path; empty without one."""
+    if not arm:
+        return ""
+    known = CONFIG / "arms" / f"{arm}.yaml"
+    path = known if known.exists() else Path(arm).resolve()
+    if not path.is_file():
+        names = ", ".join(sorted(file.stem for file in known.parent.glob("*.yaml")))
+        raise RuntimeError(f"arm:={arm} is neither a file nor one of {names}")
+    return str(path)
+
+
+def topic_of(file):
+    """Return the topic of the joint states that an arm's file names."""
+    sections = yaml.safe_load(Path(file).read_text(encoding="utf-8")) if file else {}
+    own = sections.get("/**/detector_only", {})
+    return own.get("ros__parameters", {}).get("joint_states", "")
+
+
+def node(name, files, own, given):
+    """Return a node; with its full name, so that arguments win over the files."""
     return Node(
         package="robodyn_ros",
         executable=name,
         name=name,
         namespace=given["namespace"],
-        parameters=[*filter(None, [file]), own],
+        parameters=[*files, own],
         remappings=[
             ("joint_states", given["joint_states"]),
             ("effort_controller/commands", given["commands"]),
@@ -95,9 +124,9 @@ def node(name, file, own, given):
     )
 
 
-def guard_file(given, file):
-    """Return the parameter file of guard_node."""
+def guard_files(given, files):
+    """Return the parameter files of guard_node."""
     if given["guard_params"]:
-        return given["guard_params"]
-    has_section = file and "guard_node:" in Path(file).read_text(encoding="utf-8")
-    return file if has_section else str(CONFIG / "guard.yaml")
+        return [given["guard_params"]]
+    own = [file for file in files if "guard_node:" in Path(file).read_text(encoding="utf-8")]
+    return own or [str(CONFIG / "guard.yaml")]

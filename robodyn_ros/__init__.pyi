@@ -45,6 +45,7 @@ from .detection.model_errors import ModelErrors as ModelErrors
 from .detection.monitor import ContactMonitor as ContactMonitor
 from .detection.monitor_settings import (
     BiasSettings as BiasSettings,
+    ForceSettings as ForceSettings,
     MonitorSettings as MonitorSettings,
     NoiseSettings as NoiseSettings,
     NoiseWindow as NoiseWindow,

@@ -14,7 +14,7 @@ with ended_quietly():  # these take half a second
     import typer
 
     # Imported for their commands, in the order of --help
-    from .commands import identification, recordings, robots, nodes, doctor, kernels  # isort: skip  # noqa: F401
+    from .commands import identification, recordings, fleet, robots, nodes, doctor, kernels  # isort: skip  # noqa: F401
     from .commands.common import app, console, print_error, print_warning
     from .commands.options import Option
 

@@ -41,6 +41,13 @@ def open_analysis(
     commands: Annotated[
         str, Option(help="Topic of commands, or the end of its name.")
     ] = "effort_controller/commands",
+    external: Annotated[
+        str,
+        Option(
+            help="The maker's external torque: its topic (JointState), or columns of a CSV file, "
+            "e.g. 22-28."
+        ),
+    ] = "",
     columns: common.ColumnsOption = None,
     gains: common.DriveGainsOption = None,
     contact: Annotated[
@@ -58,7 +65,7 @@ def open_analysis(
         robot,
         params,
         gain,
-        Sources(states=states, commands=commands, effort=effort),
+        Sources(states=states, commands=commands, external=external, effort=effort),
         columns,
         common.parse_gains(gains),
         parse_contacts(contact or []),
@@ -182,7 +189,8 @@ def residual(
     from ..recording.command import save_residual, summary
 
     path = save_residual(analysis, out, progress)
-    shown = [events_table(analysis.events), f"residual and flags: {path}"]
+    shown = [events_table(analysis.events), *external_parts(analysis)]
+    shown.append(f"residual and flags: {path}")
     return {"out": str(path), **summary(analysis)}, shown
 
 
@@ -196,7 +204,7 @@ def report(
     from ..recording.command import save_report, summary
 
     save_report(analysis, out, progress)
-    shown = [events_table(analysis.events), f"report: {out}"]
+    shown = [events_table(analysis.events), *external_parts(analysis), f"report: {out}"]
     return {"out": str(out), **summary(analysis)}, shown
 
 
@@ -225,6 +233,20 @@ def events_table(events: Sequence[Any]) -> Table:
         shown = f"[red]{truth}[/]" if event.true is False else truth
         table.add_row(start, f"[{colour}]{level}[/]", shown, *map(escape, others))
     return table
+
+
+def external_parts(analysis: Any) -> list[Any]:
+    """Return the comparison with the maker's external torque, if there is one."""
+    from ..recording.report import EXTERNAL_HEAD, external_rows
+
+    external = analysis.external
+    if external is None:
+        return []
+    title = f"the maker's external torque: {external.source}"
+    table = common.new_table(title, EXTERNAL_HEAD[:1], EXTERNAL_HEAD[1:])
+    for row in external_rows(external, analysis.found.model.joint_names):
+        table.add_row(*map(escape, row))
+    return [table, *external.sentences()]
 
 
 def topic_edges(topic: Any, begin: float, end: float) -> dict[str, float]:

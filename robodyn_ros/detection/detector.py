@@ -18,9 +18,10 @@ Array = npt.NDArray[np.float64]
 
 # Rows of a detector's own array, n numbers each: those of contact, the same of collision, a mask
 BASE, IN_MOTION, PER_VELOCITY, PER_ACCELERATION, ABOVE, BELOW, ON, ROWS = (U(k) for k in range(8))
-WATCHED = U2 * ROWS
-# What all joints have in common
+WATCHED, LEVER = U2 * ROWS, U2 * ROWS + U(1)
+# What all joints have in common; the last ones by `force_thresholds`
 DT, DEBOUNCE, HYSTERESIS, RELEASE, MOVING, SCORE, SPEEDS = (U(k) for k in range(7))
+FORCES, FORCE_BLOCK = U(8), U(10)
 NOT_FINITE, NOT_MEASURED = -1, -2
 CONTACT_ON, COLLISION_ON, CHANGED = 1, 2, 4
 
@@ -59,9 +60,10 @@ def follow(own, common, r, qd, qdd):
                 limit += own[row + PER_VELOCITY, k] * speed
                 limit += own[row + PER_ACCELERATION, k] * abs(qdd[k])
             size, dt = abs(r[k]), common[DT]
-            above = size > limit and own[WATCHED, k] != 0.0
             if i == 0 and own[WATCHED, k] != 0.0:
                 score = max(score, size / limit)
+            limit = max(limit, common[FORCES + i] * own[LEVER, k])
+            above = size > limit and own[WATCHED, k] != 0.0
             calm = size <= common[HYSTERESIS] * limit
             own[row + ABOVE, k] = own[row + ABOVE, k] + dt if above else 0.0
             own[row + BELOW, k] = own[row + BELOW, k] + dt if calm else 0.0
@@ -112,7 +114,8 @@ class CollisionDetector:
     contact, collision: thresholds [N m or N]: one for all joints, one each, or `Thresholds` that
     follow the motion. debounce [s]: time above the threshold before it counts. hysteresis: share
     of the threshold below which a contact ends, after `release` [s]. settling [s]: UNKNOWN after
-    the start, a gap or bad data. masked: joints to ignore. Without a model, joints are named
+    the start, a gap or bad data. masked: joints to ignore. force: by `force_memory`, thresholds in
+    terms of force, which `follow_posture` keeps up to date. Without a model, joints are named
     joint_1, joint_2, … and no link is named.
     """
 
@@ -127,6 +130,7 @@ class CollisionDetector:
         release: float = 0.0,
         settling: float = 0.0,
         masked: tuple[str, ...] = (),
+        force: Array | None = None,
     ) -> None:
         n = model.n if model is not None else _how_many(contact, collision)
         self.model = model
@@ -155,7 +159,7 @@ class CollisionDetector:
         self.watched = np.array([name not in masked for name in self.joint_names])
         self._still = np.zeros(n)
         self._moving = self.contact.moving or self.collision.moving
-        self._own = np.zeros((int(WATCHED) + 1, n))
+        self._own = np.zeros((int(LEVER) + 1, n))
         self._own[int(WATCHED)] = self.watched
         for level, limit in enumerate((self.contact, self.collision)):
             self._rows(level)[: int(ABOVE)] = (
@@ -165,7 +169,8 @@ class CollisionDetector:
                 limit.per_acceleration,
             )
         speeds = self.contact.speed, self.collision.speed
-        self._common = np.array([0.0, debounce, hysteresis, release, self._moving, 0.0, *speeds])
+        own = (0.0, debounce, hysteresis, release, self._moving, 0.0, *speeds)
+        self._common = np.concatenate([own, np.zeros(2) if force is None else force])
         self.reset()
 
     def reset(self, reason: str = "just started") -> None:

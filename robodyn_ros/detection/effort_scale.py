@@ -38,6 +38,7 @@ MAX_SPREAD = 0.1  # by which the scales of the joints may differ; of the scale, 
 # Changes and load
 MEMORY = 1.0  # [s], time constant of the fading memory
 MIN_SEEN, MIN_HELD = 0.4, 0.1  # [s] seen, and for which the answer must hold
+PAUSE = 0.005  # [s] between two comparisons: at 1 kHz every fifth sample is compared
 MIN_CHANGE = 0.5  # noise levels (standard deviation) by which the torque of a joint must change
 MIN_LOAD = 2.0  # noise levels of a loaded joint's torque
 MIN_PATH = 0.05  # [rad or m] that a joint must have moved, of late
@@ -65,11 +66,13 @@ RELEASE_WINDOW, RELEASE_TIME = 0.05, 0.1  # [s], of a usual ratio that ends the 
 # Scalars: for how long the residual has been large, and not large; time since the start, of
 # changes seen, and for which these have told a scale [s]; the scale told (NaN: none); fast sums of
 # m w and w^2, and for how long their ratio has been usual [s]; path of late [rad or m]; scale,
-# share explained and number of joints, of the changes and of the load
+# share explained and number of joints, of the changes and of the load; time since these were
+# compared [s], and the scale that they told
 (
     LARGE_TIME, CALM_TIME, ELAPSED, SEEN, HELD, TOLD, FAST_MW, FAST_WW, USUAL_TIME, PATH,
-    CHANGE_SCALE, CHANGE_SHARE, CHANGE_JOINTS, LOAD_SCALE, LOAD_SHARE, LOAD_JOINTS, SCALARS,
-) = (U(k) for k in range(17))  # fmt: skip
+    CHANGE_SCALE, CHANGE_SHARE, CHANGE_JOINTS, LOAD_SCALE, LOAD_SHARE, LOAD_JOINTS,
+    PAUSED, IN_MOTION, SCALARS,
+) = (U(k) for k in range(19))  # fmt: skip
 
 
 @inline
@@ -249,7 +252,10 @@ def find_scale(own, common, r, tau, qd, dt):
     common[LARGE_TIME] = common[LARGE_TIME] + dt if large else 0.0
     common[CALM_TIME] = 0.0 if large else common[CALM_TIME] + dt
     scale = _scale_of_all(own, common)
-    in_motion = _scale_in_motion(own, common)
+    common[PAUSED] += dt
+    if common[PAUSED] > PAUSE:
+        common[PAUSED], common[IN_MOTION] = 0.0, _scale_in_motion(own, common)
+    in_motion = common[IN_MOTION]
     if common[CHANGE_SHARE] > EXPLAINED and _is_usual(common[CHANGE_SCALE]):
         scale = 1.0  # the changes are those of a torque: something adds to it
     common[HELD] = 0.0 if _is_usual(in_motion) else common[HELD] + dt
@@ -272,6 +278,7 @@ def find_scale(own, common, r, tau, qd, dt):
 @inline
 def _forget_changes(own, common):
     common[SEEN] = common[HELD] = common[LARGE_TIME] = common[PATH] = 0.0
+    common[PAUSED], common[IN_MOTION] = PAUSE, 1.0
     for k in range(U(own.shape[1])):
         for row in range(RW, ROWS):
             own[row, k] = 0.0
@@ -325,7 +332,7 @@ class EffortScale:
     @property
     def load(self) -> EffortEvidence:
         """What the loaded joints say."""
-        scale, explained, joints = self.common[int(LOAD_SCALE) : int(SCALARS)].tolist()
+        scale, explained, joints = self.common[int(LOAD_SCALE) : int(PAUSED)].tolist()
         return EffortEvidence(scale, explained, int(joints))
 
     def forget(self) -> None:

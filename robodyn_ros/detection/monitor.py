@@ -33,6 +33,7 @@ from .detector import CollisionDetector, Level
 from .effort_scale import EffortScale, scale_fault, scale_text
 from .fault import HARMLESS_KINDS, JOINT_STOP, SENSOR_FREEZE, Fault
 from .faults.stream import FaultStream, Torque
+from .force_thresholds import force_memory
 from .isolation import ContactIsolator, Isolation
 from .link_naming import LinkDecisions
 from .monitor_settings import MonitorSettings
@@ -240,6 +241,7 @@ class ContactMonitor:
             release=settings.release,
             settling=settings.settling,
             masked=settings.masked,
+            force=force_memory(model, settings.force),
         )
         noise = NoiseDetector(model, settings.noise, settings.bias)
         scale = EffortScale(model, observer.gain, detector.contact.base)

@@ -6,6 +6,7 @@ They stand apart so that nodes that only declare them need not compile the detec
 from dataclasses import dataclass
 
 from ..dynamics.dispatch import per_joint
+from ..errors import ArgumentError
 from ..model.robot import RobotModel
 from ..settings import ParameterSet, check, group, setting
 from .faults.settings import FaultSettings
@@ -44,6 +45,28 @@ class ThresholdSettings:
             per_velocity=per_joint(model, "per_velocity", self.per_velocity),
             per_acceleration=per_joint(model, "per_acceleration", self.per_acceleration),
         )
+
+
+@dataclass(frozen=True)
+class ForceSettings:
+    """Thresholds in terms of force, beside those of the joints: the higher one counts."""
+
+    contact: float = setting(0.0, "smaller pushes are no contact; 0: none", "N", 0.0, 1e4)
+    collision: float = setting(0.0, "smaller pushes are no collision; 0: none", "N", 0.0, 1e4)
+    link: str = setting("", "link that is pushed; empty: the last one")
+    point: tuple[float, ...] = setting(
+        (0.0, 0.0, 0.0), "pushed point in the link's frame, x, y, z", "m", -10.0, 10.0
+    )
+
+    def __post_init__(self) -> None:
+        check(self)
+        if len(self.point) != 3:
+            raise ArgumentError(f"point must be three numbers [m], got {self.point!r}")
+        if 0.0 < self.collision < self.contact:
+            raise ArgumentError(
+                f"force of a collision, {self.collision:g} N, is below that of a contact, "
+                f"{self.contact:g} N; swap them"
+            )
 
 
 @dataclass(frozen=True)
@@ -111,6 +134,7 @@ class MonitorSettings:
     gravity_free: bool = setting(False, "the torque excludes gravity compensation", internal=True)
     contact: ThresholdSettings = group(ThresholdSettings, base=(2.0,))
     collision: ThresholdSettings = group(ThresholdSettings, base=(4.0,))
+    force: ForceSettings = group(ForceSettings)
     noise: NoiseSettings = group(NoiseSettings)
     bias: BiasSettings = group(BiasSettings)
     isolation: IsolationSettings = group(IsolationSettings)

@@ -6,18 +6,20 @@ are the same code.
 
 import math
 
-from ..dynamics.compile import inline, kernel
+from ..dynamics.compile import uncounted_inline as inline
+from ..dynamics.compile import uncounted_kernel as kernel
 from ..model.packed_model import U
 from ..sensing.gap_compensation import fill_gap, restart_gap, shrink
 from ..sensing.stuck import READING, find_stuck, forget_readings
 from .contact_mean import MOMENTUM, NO, OVER, SPEED, Y, follow_contact, restart_contact
 from .contact_mean import Q as MEAN_Q
-from .detector import COLLISION_ON, CONTACT_ON, ON, Level, follow, forget_times
+from .detector import COLLISION_ON, CONTACT_ON, FORCES, ON, Level, follow, forget_times
 from .detector import DEBOUNCE as DETECTOR_DEBOUNCE
 from .detector import DT as DETECTOR_DT
 from .detector import ROWS as DETECTOR_ROWS
 from .detector import SCORE as DETECTOR_SCORE
 from .effort_scale import find_scale, restart_scale
+from .force_thresholds import follow_posture
 from .noise import (
     BIAS,
     DEVIATION,
@@ -254,6 +256,8 @@ def _judge(
             forget_times(detector)
             own[SETTLED] = 0.0
             return STUCK
+    if common[FORCES] + common[FORCES + U(1)] > 0.0 and follow_posture(detector, common, q) != 0:
+        return OVERFLOW
     if inexact:
         shrink(gap, r, certain)
         found = _compare(detector, common, own, certain, qd, qdd, dt)

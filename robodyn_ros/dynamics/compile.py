@@ -26,7 +26,12 @@ OPTIONS = {"fastmath": {"contract"}, "error_model": "numpy"}
 COMPILE = {"cache": True, "no_cfunc_wrapper": True, **OPTIONS}
 
 # Only kernels call these: without an entry for Python they are compiled sooner
-inline = njit(forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, **OPTIONS)
+INLINE = {"forceinline": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, **OPTIONS}
+inline = njit(**INLINE)
+# The same without reference counts, each of which locks the memory bus: a function with many views
+# of arrays takes half the time. It can neither allocate nor return an array.
+UNCOUNTED = {"_nrt": False}
+uncounted_inline = njit(**INLINE, **UNCOUNTED)
 
 
 # The compiler's cache on disk only compares a kernel's own file. With a digest of all sources that
@@ -49,8 +54,9 @@ class Kernel:
     processes that need it at once, one compiles it.
     """
 
-    def __init__(self, function: Any, signature: str) -> None:
+    def __init__(self, function: Any, signature: str, **options: Any) -> None:
         self.py_func, self.signatures = function, [signature]  # as the compiler names them
+        self._options = {**COMPILE, **options}
         self.__name__, self.__doc__ = function.__name__, function.__doc__
         function.__qualname__ = f"{function.__name__}_{EDITION}"
         KERNELS.append(self)
@@ -65,7 +71,7 @@ class Kernel:
             return self.__dict__.get("compiled") or self._compile()
 
     def _compile(self) -> Any:
-        return njit(self.signatures[0], **COMPILE)(self.py_func)
+        return njit(self.signatures[0], **self._options)(self.py_func)
 
     @property
     def is_ready(self) -> bool:
@@ -79,13 +85,18 @@ def _type_of_kernel(kernel: Kernel, context: Any) -> Any:
     return typeof_impl(kernel.compiled, context)
 
 
-def kernel(signature):
+def kernel(signature, **options):
     """Return a decorator that makes a kernel of a function.
 
     `vector` and `matrix` stand for contiguous arrays of float64 with one and two dimensions.
     """
     signature = signature.replace("vector", "float64[::1]").replace("matrix", "float64[:, ::1]")
-    return lambda function: Kernel(function, signature)
+    return lambda function: Kernel(function, signature, **options)
+
+
+def uncounted_kernel(signature):
+    """Return the same without reference counts, see `UNCOUNTED`."""
+    return kernel(signature, **UNCOUNTED)
 
 
 U1, U2, U3, U6 = U(1), U(2), U(3), U(6)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import ArgumentError, RobodynError
-from .joint_states import FIELDS, TYPE, JointStates
+from .bulk_messages import bulk_messages
+from .joint_states import FIELDS, TYPE, Batch, JointStates
 
 Progress = Callable[[float, str], None]  # share done (0 to 1), and what is being done
 
@@ -96,7 +97,13 @@ class Bag:
             yield received, self.reader.deserialize(raw, connection.msgtype)
 
     def joint_states(self, topic: str, progress: Progress = quiet) -> JointStates:
-        """Return the messages of a topic of JointStates."""
+        """Return the messages of a topic of JointStates, in bulk where the bag allows it."""
+        count = sum(c.msgcount for c in self.reader.connections if c.topic == topic)
+        with _readable(self.path):
+            batches = bulk_messages(self.path, topic)
+            if batches is not None:
+                shown = _shown(batches, count, f"reading {topic}", progress)
+                return JointStates.of_batches(shown, self.is_ros2, count)
         found = ((received, raw) for _, received, raw in self.messages(topic, progress))
         return JointStates(found, self.is_ros2)
 
@@ -115,6 +122,15 @@ class Bag:
                 f"{topic} in '{self.path}' has no message of {n} numbers, but of: {found}"
             )
         return np.array(times, np.int64), np.frombuffer(b"".join(rows), "<f8").reshape(-1, n)
+
+
+def _shown(batches: Iterable[Batch], count: int, what: str, progress: Progress) -> Iterator[Batch]:
+    """Yield the batches and show how many of the messages are read."""
+    done = 0
+    for batch in batches:
+        progress(done / max(count, 1), what)
+        yield batch
+        done += batch.begins.size
 
 
 @contextmanager

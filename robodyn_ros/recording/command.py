@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,6 +17,7 @@ from ..resources import share_path
 from . import node_yaml
 from .bags import Bag, Progress, is_bag, open_bag, quiet
 from .events import SAME_CONTACT, events, true_spans
+from .external_torque import ExternalTorque, compared
 from .node_yaml import NodeParameters
 from .offline import Detection, Event, detect
 from .report import report, yaml_at
@@ -39,6 +40,7 @@ class AnalysisOptions:
     columns: str | None = None  # of a CSV file
     gains: tuple[float, ...] | None = None  # drive gains [N m/A]
     contacts: tuple[Span, ...] | None = None  # [s], contacts known to the user
+    tunable: bool = True  # keep what `tune` needs
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +54,7 @@ class Analysis:
     truth: str  # source of this knowledge, in words
     early: float  # [s] by which a contact may have begun before its span
     bag: Bag | None
+    external: ExternalTorque | None = None  # the maker's, if asked for
 
     @property
     def events(self) -> list[Event]:
@@ -67,7 +70,9 @@ def analysed(options: AnalysisOptions, progress: Progress = quiet) -> Iterator[A
         raise ArgumentError(f"there is no file or folder '{path}'")
     if not is_bag(path):
         model, parameters = _model_and_parameters(options, {}, "")
-        run = read_table(path, model, options.columns, options.gains, parameters.sensing)
+        external = options.sources.external
+        columns, gains = options.columns, options.gains
+        run = read_table(path, model, columns, gains, parameters.sensing, external)
         yield _analysis(options, run, model, parameters, None)
         return
     with open_bag(path) as bag:
@@ -85,7 +90,9 @@ def save_residual(analysis: Analysis, out: Path | None, progress: Progress = qui
     source = analysis.bag.path if analysis.bag else Path(analysis.run.name)
     path = out or source.with_name(f"{source.stem}_residual")
     if path.suffix == ".csv":
-        write_table(path, analysis.run, analysis.found)
+        external = analysis.external
+        beside = None if external is None else external.values
+        write_table(path, analysis.run, analysis.found, beside)
     else:
         write_bag(path, analysis.run, analysis.found, analysis.bag, progress)
     return path
@@ -95,7 +102,9 @@ def save_report(analysis: Analysis, out: Path, progress: Progress = quiet) -> Tu
     """Write the HTML report; return the thresholds it suggests."""
     tuning = _tuning(analysis, progress)
     run, found, parameters = analysis.run, analysis.found, analysis.parameters
-    page = report(run, found, tuning, analysis.events, parameters, analysis.truth)
+    page = report(
+        run, found, tuning, analysis.events, parameters, analysis.truth, analysis.external
+    )
     try:
         out.write_text(page, encoding="utf-8")
     except OSError as reason:
@@ -141,7 +150,7 @@ def _analysis(
         parameters.monitor,
         parameters.sensing,
         commanded=run.effort == "command",
-        certain=True,
+        certain=options.tunable,
         effort=parameters.effort,
     )
     run = replace(run, samples=found.samples)
@@ -152,7 +161,10 @@ def _analysis(
         spans, truth = list(options.contacts), "--contact"
     early = 0.0 if options.contacts is None else SAME_CONTACT
     truth = truth if spans is not None else ""
-    return Analysis(run, found, parameters, spans, truth, early, bag)
+    external = None
+    if run.external is not None:
+        external = compared(found, run, options.sources.external, *run.external)
+    return Analysis(run, found, parameters, spans, truth, early, bag, external)
 
 
 def _description(bag: Bag) -> str:
@@ -208,14 +220,32 @@ def _default_parameters(model: RobotModel) -> NodeParameters:
         return NodeParameters({}, "", MonitorSettings())
 
 
+def _external_facts(
+    external: ExternalTorque, number: Callable[[float], float | None]
+) -> dict[str, object]:
+    return {
+        "source": external.source,
+        "sign": external.sign if external.known else None,
+        "correlation": external.correlation,
+        "delay": number(external.delay),
+        "noise": dict(zip(("residual", "maker"), external.noise.tolist(), strict=True)),
+        "offset": dict(zip(("residual", "maker"), external.offset.tolist(), strict=True)),
+        "events_by_both": external.both,
+        "events_only_by_residual": external.only_residual,
+        "events_only_by_maker": external.only_maker,
+    }
+
+
 def summary(analysis: Analysis) -> dict[str, object]:
     """Return the run and its events as plain numbers and texts, for JSON; None for nan."""
 
     def number(value: float) -> float | None:
         return value if np.isfinite(value) else None
 
-    run, found = analysis.run, analysis.found
+    run, found, external = analysis.run, analysis.found, analysis.external
+    beside = {} if external is None else {"external": _external_facts(external, number)}
     return {
+        **beside,
         "robot": found.model.name,
         "joints": list(found.model.joint_names),
         "duration": run.duration,

@@ -33,6 +33,7 @@ GAP = 3.0  # periods: a longer step is a gap
 STEADY = 0.5  # share of the period by which 99 % of the steps may differ
 FRESH = 0.95  # share of new samples below which repetitions are told
 CLOCK_DOUBT = 0.01  # [s] of a stamp's spread that is told
+TRAVEL_TIME = 0.2  # [s], of the travels by which velocities are judged
 VELOCITY_SCALE = 1.15  # factor by which velocities may differ from differences of positions
 LARGE_ERROR = 0.2  # of the effort's range: a model error that is told as a problem
 ROUND_RATES = (1000.0, 500.0, 250.0, 200.0, 125.0, 100.0, 50.0, 30.0)  # [Hz]
@@ -120,8 +121,9 @@ def examine(
     period = _rate(table, limits, found)
     _stamps(table, limits, found)
     q = table.q[:, order]
-    # Every message counts, whatever its stamp: repeated ones are left out
-    kept = np.concatenate([[True], np.diff(table.stamps) > 0.0])
+    # Messages whose stamp is repeated or goes back are left out
+    latest = np.maximum.accumulate(table.stamps)
+    kept = np.concatenate([[True], table.stamps[1:] > latest[:-1]])
     t = table.stamps[kept] - table.stamps[0]
     if kept.sum() < MIN_SAMPLES:  # stamps are no use
         kept = np.ones(len(q), dtype=bool)
@@ -242,11 +244,7 @@ def _velocity(
     if not moves.any():
         found.tell("velocities", "given; the arm rests, so they cannot be compared")
         return qd
-    scale = [
-        float(np.dot(qd[:, k], differences[:, k]) / np.dot(differences[:, k], differences[:, k]))
-        for k in np.flatnonzero(moves)
-    ]
-    middle = float(np.median(scale))
+    middle = float(np.median(_velocity_scale(t, q[:, moves], qd[:, moves])))
     if not qd.any():
         found.tell("velocities", "all zero although the arm moves: differences are taken", NOTE)
         return differences
@@ -256,6 +254,17 @@ def _velocity(
         return differences
     found.tell("velocities", f"given, {middle:.3f} times the differences of positions")
     return qd
+
+
+def _velocity_scale(t: Array, q: Array, qd: Array) -> Array:
+    """Return the velocities by the positions (n,), from travels: stamps that jitter from sample to
+    sample spoil differences of positions, but hardly the travel of many samples.
+    """
+    step = min(max(int(TRAVEL_TIME * len(t) / (t[-1] - t[0])), 1), len(t) // 2)
+    dt = np.diff(t, prepend=t[0])[:, None]
+    integral = np.cumsum(dt * 0.5 * (qd + np.roll(qd, 1, axis=0)), axis=0)
+    travel, wanted = q[step:] - q[:-step], integral[step:] - integral[:-step]
+    return np.asarray((travel * wanted).sum(axis=0) / (travel * travel).sum(axis=0))
 
 
 def _effort(model: RobotModel, log: Log, found: Examination) -> None:

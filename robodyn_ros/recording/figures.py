@@ -32,9 +32,10 @@ def residual_figure(
     settings: MonitorSettings,
     tuning: Tuning,
     events: Sequence[Event],
+    external: Array | None = None,
 ) -> tuple[Any, list[int]]:
     """Return a panel per joint with its residual r (T, n), the thresholds in use and the
-    suggested one, and the indices of the suggested traces.
+    suggested one, and the indices of the suggested traces; external: the maker's (T, n).
     """
     figure = subplots(model.n)
     suggested = []
@@ -46,6 +47,10 @@ def residual_figure(
     for j in range(model.n):
         rows = thinned(r[:, j], SIGNAL_BUCKETS)
         add_line(figure, run.t[rows], r[rows, j], "residual", BLUE, panel=j)
+        if external is not None:
+            rows = thinned(external[:, j], SIGNAL_BUCKETS)
+            name, colour = "the maker's external torque", JOINT_COLOURS[4]
+            add_line(figure, run.t[rows], external[rows, j], name, colour, panel=j)
         for name, limit, colour, dash in thresholds:
             x, y = _threshold_line(run.t, limit[:, j])
             shape = {"dash": dash}

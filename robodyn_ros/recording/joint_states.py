@@ -1,8 +1,8 @@
 """Many serialized JointState messages as arrays, and arrays as messages.
 
-Messages of one publisher nearly always have the same layout: they form a table of bytes, which
-numpy reads at once. A ROS 2 message (CDR) aligns numbers to their size and a ROS 1 message does
-not; in both the stamp is at byte 4.
+Messages of one publisher nearly always have the same layout: a compiled loop compares each with
+the first and copies its numbers. A ROS 2 message (CDR) aligns numbers to their size and a ROS 1
+message does not; in both the stamp is at byte 4.
 """
 
 from __future__ import annotations
@@ -12,39 +12,40 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from ..dynamics.compile import inline, kernel
 from ..errors import ArgumentError
+from ..model.packed_model import U
 from ..model.robot import RobotModel
 from ..sensing.joint_states import LONGEST_NAME
 from ..sensing.sampler import Sampler, Samples, sample_rows
 from ..sensing.settings import SensingSettings
 
 Array = npt.NDArray[np.float64]
+Bytes = npt.NDArray[np.uint8]
 
 STAMP, BODY = 4, 12  # bytes where the stamp begins and ends
 MAX_PADDING = 16  # bytes behind the last number
+BATCH_SIZE = 5000  # messages that are collected before their numbers are taken
 FIELDS = ("position", "velocity", "effort")
 TYPE = "sensor_msgs/msg/JointState"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Layout:
     """Positions of the numbers in a message."""
 
-    size: int
     names: tuple[str, ...]
     begins: tuple[int, ...]  # offsets of position, velocity, effort [bytes]
     counts: tuple[int, ...]  # number of values of each
-    fixed: tuple[tuple[slice, bytes], ...]  # bytes that all messages of this layout share
-
-    def fits(self, raw: bytes) -> bool:
-        """Return whether a message has this layout."""
-        return len(raw) == self.size and all(raw[where] == same for where, same in self.fixed)
+    template: Bytes  # a message of this layout
+    fixed: Bytes  # 255 at the bytes that all messages of this layout share, else 0
 
     def is_regular(self, joints: Sequence[str]) -> bool:
         """Return whether every joint is named once and all fields are complete or empty."""
@@ -60,36 +61,131 @@ class _Layout:
         )
 
 
-class _Block(NamedTuple):
-    """Consecutive messages of one layout."""
+class Batch(NamedTuple):
+    """Serialized messages in one buffer of bytes."""
 
-    layout: _Layout
-    received: list[int]  # [ns]
-    raws: list[bytes]
+    buffer: Bytes
+    begins: npt.NDArray[np.int64]  # (T,), of each message
+    sizes: npt.NDArray[np.int64]  # (T,)
+    received: npt.NDArray[np.int64]  # (T,) times of recording [ns]
+
+    @classmethod
+    def of(cls, messages: Sequence[tuple[int, bytes]]) -> Batch:
+        """Collect messages that were read one by one, with their times of recording [ns]."""
+        sizes = np.array([len(raw) for _, raw in messages], np.int64)
+        joined = bytearray().join(raw for _, raw in messages)
+        buffer = np.frombuffer(joined or bytearray(1), np.uint8)
+        received = np.array([when for when, _ in messages], np.int64)
+        return cls(buffer, np.cumsum(sizes) - sizes, sizes, received)
+
+
+@inline
+def _copy(source, begin, target):
+    for i in range(U(target.size)):
+        target[i] = source[begin + i]
+
+
+@kernel(
+    "int64(uint8[::1], int64[::1], int64[::1], int64, uint8[::1], uint8[::1], int64[::1],"
+    " uint8[:, ::1], uint8[:, ::1], uint8[:, ::1], uint8[:, ::1], int64)"
+)
+def _take(
+    buffer, begins, sizes, first, template, fixed, fields, stamps, position, velocity, effort, row
+):
+    """Copy stamps and numbers of the messages from `first` on into these rows; return how many
+    have the layout of the template: the first that has not ends it. fields: offsets of numbers.
+    """
+    size, to = U(template.size), U(row)
+    for k in range(U(first), U(begins.size)):
+        begin, different = U(begins[k]), np.uint8(0)
+        if U(sizes[k]) == size:
+            message = buffer[begin : begin + size]
+            for i in range(size):
+                different |= (message[i] ^ template[i]) & fixed[i]
+        else:
+            different = np.uint8(1)
+        if different:
+            return int(k) - first
+        _copy(buffer, begin + U(STAMP), stamps[to])
+        _copy(buffer, begin + U(fields[0]), position[to])
+        _copy(buffer, begin + U(fields[1]), velocity[to])
+        _copy(buffer, begin + U(fields[2]), effort[to])
+        to += U(1)
+    return begins.size - first
+
+
+class _Block:
+    """Consecutive messages of one layout: their numbers, in arrays that grow."""
+
+    def __init__(self, layout: _Layout, capacity: int) -> None:
+        self.layout, self.size = layout, 0
+        self._fields = np.array(layout.begins, np.int64)
+        widths = (BODY - STAMP, *(8 * count for count in layout.counts))
+        self._bytes = [np.empty((capacity, width), np.uint8) for width in widths]
+        self._received = np.empty(capacity, np.int64)
+
+    def take(self, batch: Batch, first: int) -> int:
+        """Take the messages from `first` on that have this layout; return their number."""
+        more = batch.begins.size - first
+        if self.size + more > self._received.size:
+            self._grow(self.size + more)
+        layout = self.layout
+        taken = int(
+            _take(
+                *batch[:3],
+                first,
+                layout.template,
+                layout.fixed,
+                self._fields,
+                *self._bytes,
+                self.size,
+            )
+        )
+        rows = slice(self.size, self.size + taken)
+        self._received[rows] = batch.received[first : first + taken]
+        self.size += taken
+        return taken
+
+    def _grow(self, least: int) -> None:
+        capacity = max(least, 2 * self._received.size)
+
+        def larger(x: Any) -> Any:
+            return np.concatenate(
+                [x[: self.size], np.empty((capacity - self.size, *x.shape[1:]), x.dtype)]
+            )
+
+        self._bytes = [larger(x) for x in self._bytes]
+        self._received = larger(self._received)
 
     @property
-    def table(self) -> npt.NDArray[np.uint8]:
-        """The messages, one per row."""
-        return np.frombuffer(b"".join(self.raws), np.uint8).reshape(-1, self.layout.size)
+    def received(self) -> npt.NDArray[np.int64]:
+        """Times of recording (T,) [ns]."""
+        return self._received[: self.size]
+
+    def times(self) -> npt.NDArray[np.uint32]:
+        """Return seconds and nanoseconds of the stamps (T, 2)."""
+        return self._bytes[0][: self.size].view("<u4")
 
     def stamps(self) -> Array:
         """Return the stamps (T,) [s]."""
-        seconds, nanoseconds = self.table[:, STAMP:BODY].copy().view("<u4").T
+        seconds, nanoseconds = self.times().T
         return np.asarray(seconds + 1e-9 * nanoseconds, dtype=np.float64)
 
     def numbers(self, field: str) -> Array:
         """Return a field of all messages, (T, numbers in it)."""
         k = FIELDS.index(field)
-        begin, count = self.layout.begins[k], self.layout.counts[k]
-        cells = self.table[:, begin : begin + 8 * count]
-        numbers = np.frombuffer(cells.tobytes(), "<f8").astype(np.float64)
-        return numbers.reshape(len(self.raws), count)
+        count = self.layout.counts[k]
+        if not count:
+            return np.zeros((self.size, 0))
+        return self._bytes[1 + k][: self.size].view("<f8").astype(np.float64, copy=False)
 
     def columns(self, field: str, joints: Sequence[str]) -> Array:
         """Return a field of these joints (T, n), NaN where the messages do not have it."""
         values = self.numbers(field)
         if values.shape[1] != len(self.layout.names):
-            return np.full((len(self.raws), len(joints)), np.nan)
+            return np.full((self.size, len(joints)), np.nan)
+        if tuple(joints) == self.layout.names:
+            return values
         return values[:, [self.layout.names.index(name) for name in joints]]
 
 
@@ -98,11 +194,31 @@ class JointStates:
 
     def __init__(self, messages: Iterable[tuple[int, bytes]], aligned: bool) -> None:
         self._blocks: list[_Block] = []
-        for received, raw in messages:
-            if not self._blocks or not self._blocks[-1].layout.fits(raw):
-                self._blocks.append(_Block(_layout(raw, aligned), [], []))
-            self._blocks[-1].received.append(received)
-            self._blocks[-1].raws.append(raw)
+        self._aligned = aligned
+        remaining = iter(messages)
+        while part := list(islice(remaining, BATCH_SIZE)):
+            self.add(Batch.of(part))
+
+    @classmethod
+    def of_batches(cls, batches: Iterable[Batch], aligned: bool, count: int) -> JointStates:
+        """Return the messages of many batches; count: their number, as far as it is known."""
+        states = cls((), aligned)
+        for batch in batches:
+            states.add(batch, count)
+        return states
+
+    def add(self, batch: Batch, count: int = 0) -> None:
+        """Add messages behind the others; count: as for `of_batches`."""
+        first, total = 0, batch.begins.size
+        while first < total:
+            taken = self._blocks[-1].take(batch, first) if self._blocks else 0
+            if not taken:
+                begin = int(batch.begins[first])
+                raw = batch.buffer[begin : begin + int(batch.sizes[first])].tobytes()
+                capacity = total - first if self._blocks else max(count, total)
+                self._blocks.append(_Block(_layout(raw, self._aligned), capacity))
+                taken = self._blocks[-1].take(batch, first)
+            first += taken
 
     @property
     def found(self) -> set[str]:
@@ -113,7 +229,7 @@ class JointStates:
         """Return how many messages name which joints, in which order."""
         counts: Counter[tuple[str, ...]] = Counter()
         for block in self._blocks:
-            counts[block.layout.names] += len(block.raws)
+            counts[block.layout.names] += block.size
         return counts
 
     def fields(self, names: tuple[str, ...]) -> tuple[Array, Array, list[Array | None]]:
@@ -126,13 +242,13 @@ class JointStates:
             values = np.concatenate([block.columns(name, names) for block in blocks])
             found.append(None if np.isnan(values).all() else values)
         stamps = np.concatenate([block.stamps() for block in blocks])
-        received = 1e-9 * np.array([t for block in blocks for t in block.received])
+        received = 1e-9 * np.concatenate([block.received for block in blocks])
         return stamps, received, found
 
     @cached_property
     def received(self) -> npt.NDArray[np.int64]:
         """Times of recording (T,) [ns]."""
-        return np.array([t for block in self._blocks for t in block.received], np.int64)
+        return np.concatenate([np.zeros(0, np.int64), *(b.received for b in self._blocks)])
 
     @cached_property
     def stamps(self) -> Array:
@@ -173,8 +289,7 @@ class JointStates:
     def _messages(self) -> Iterator[Any]:
         """Yield the messages as objects with the fields of sensor_msgs/JointState."""
         for block in self._blocks:
-            names, stamps = list(block.layout.names), block.table[:, STAMP:BODY].copy()
-            times = stamps.view("<u4").tolist()
+            names, times = list(block.layout.names), block.times().tolist()
             fields = zip(*(block.numbers(field) for field in FIELDS), strict=True)
             for (sec, nanosec), values in zip(times, fields, strict=True):
                 header = SimpleNamespace(stamp=SimpleNamespace(sec=sec, nanosec=nanosec))
@@ -215,10 +330,7 @@ def _walk(raw: bytes, aligned: bool) -> _Layout:
     def skip(size: int) -> None:
         """Pass bytes that belong to the layout."""
         nonlocal at
-        if fixed and fixed[-1][1] == at:
-            fixed[-1] = (fixed[-1][0], at + size)
-        else:
-            fixed.append((at, at + size))
+        fixed.append((at, at + size))
         at += size
 
     def align(size: int) -> None:
@@ -251,5 +363,8 @@ def _walk(raw: bytes, aligned: bool) -> _Layout:
         at += 8 * items
     if not 0 <= len(raw) - at <= MAX_PADDING:
         raise struct.error
-    pieces = tuple((slice(a, b), raw[a:b]) for a, b in fixed)
-    return _Layout(len(raw), names, tuple(begins), tuple(counts), pieces)
+    template = np.frombuffer(bytearray(raw), np.uint8)
+    mask = np.zeros_like(template)
+    for a, b in fixed:
+        mask[a:b] = 255
+    return _Layout(names, tuple(begins), tuple(counts), template, mask)

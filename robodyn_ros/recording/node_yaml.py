@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +89,11 @@ def _renamed(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def from_file(path: Path) -> NodeParameters:
     """Return the parameters in a file of the node, as in config/."""
+    return _from_file(path, path.stat().st_mtime_ns if path.exists() else 0)
+
+
+@lru_cache(maxsize=16)  # a fleet of recordings shares one file
+def _from_file(path: Path, _: int) -> NodeParameters:
     try:
         from ruamel.yaml import YAML
         from ruamel.yaml.error import YAMLError

@@ -202,6 +202,8 @@ class Detection:
 
     def only(self, kept: npt.NDArray[np.bool_]) -> Detection:
         """Return the same for some of the samples."""
+        if kept.all():
+            return self
         where = {int(k): row for row, k in enumerate(np.flatnonzero(kept))}
         s = self.samples
         samples = replace(
@@ -254,6 +256,9 @@ class Detection:
             return decided
         links = decisions(self.model, self.settings, surface_points(self.model))
         rows, T, touched = self.rows, self.t.size, self.level >= CONTACT
+        # A message was rejected and the verdict before it stands
+        invalid = self.samples.status == Status.INVALID
+        stands = (invalid & (self.level != Level.UNKNOWN)).tolist()
         starts = np.flatnonzero(touched & ~np.concatenate([[False], touched[:-1]])).tolist()
         k = last = -1
         for start in starts:
@@ -261,7 +266,7 @@ class Detection:
                 continue
             k = start
             while k < T and (level[k] >= CONTACT or rows.due[k] or links.busy):
-                if self._stands(k):
+                if stands[k]:
                     if level[k] >= CONTACT:
                         last = k
                         decided.answer[k] = decided.last[k] = links.answer
@@ -279,10 +284,6 @@ class Detection:
                     decided.answer[k] = decided.last[k] = links.answer
                 k += 1
         return decided
-
-    def _stands(self, k: int) -> bool:
-        """Return whether a message was rejected and the verdict before it stands."""
-        return bool(self.samples.status[k] == Status.INVALID and self.level[k] != Level.UNKNOWN)
 
 
 def no_cases() -> CaseRows:
@@ -387,4 +388,5 @@ def samples_of(
 
 def usable(samples: Samples) -> npt.NDArray[np.bool_]:
     """Return which samples are valid and have a torque (T,)."""
-    return np.asarray((samples.status <= Status.RESTART) & ~np.isnan(samples.tau).any(axis=1))
+    known = ~np.isnan(samples.tau[:, 0])  # of no joint, or of all
+    return np.asarray((samples.status <= Status.RESTART) & known)

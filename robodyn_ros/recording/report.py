@@ -24,6 +24,7 @@ from ..html_page import (
     table,
 )
 from ..model.robot import RobotModel
+from .external_torque import ExternalTorque
 from .figures import residual_figure, torque_figure, tracking_figure, trade_off_figure
 from .node_yaml import NodeParameters, text
 from .offline import Detection, Event
@@ -34,6 +35,14 @@ WALL_TIME_FROM = 1e8  # [s]: smaller stamps are simulated time
 CONTACTS_UNKNOWN = (
     "It is not known whether something touched the arm: the whole run counts as free of contact. "
     "Give contacts by --contact FROM:TO."
+)
+
+EXTERNAL_HEAD = (
+    "joint",
+    "noise of the residual [N m]",
+    "maker's noise [N m]",
+    "offset of the residual [N m]",
+    "maker's offset [N m]",
 )
 
 SCRIPT = """
@@ -78,10 +87,12 @@ def report(
     events: Sequence[Event],
     parameters: NodeParameters,
     truth: str,
+    external: ExternalTorque | None = None,
 ) -> str:
     """Return the page as text; truth: source of the known contacts, or empty."""
     model, settings = found.model, found.settings
-    figure, suggested = residual_figure(run, model, found.r, settings, tuning, events)
+    beside = None if external is None else external.values
+    figure, suggested = residual_figure(run, model, found.r, settings, tuning, events, beside)
     parts = [
         plotly_script(),
         _header(run, model, settings, tuning, events, truth),
@@ -89,6 +100,10 @@ def report(
         section("Events", _events(events)),
         _thresholds(tuning, parameters, suggested, model.joint_names),
     ]
+    if external is not None:
+        notes = [note(text) for text in external.sentences()]
+        rows = table(EXTERNAL_HEAD, external_rows(external, model.joint_names))
+        parts.append(section(f"The maker's external torque: {external.source}", *notes, rows))
     if run.reference is not None:
         tracking, worst = tracking_figure(run, model.joint_names)
         pairs = zip(model.joint_names, worst, strict=True)
@@ -166,6 +181,12 @@ def _events(events: Sequence[Event]) -> str:
         rows.append([start, *marked, *others, f"{event.end - event.start:.3f}"])
     head = ("time [s]", "detected", "truth", "link", "joints")
     return table((*head, "force [N]", "delay [ms]", "duration [s]"), rows, text=5)
+
+
+def external_rows(external: ExternalTorque, names: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return a row of texts per joint: noise and offset of residual and maker's torque."""
+    numbers = np.concatenate([external.noise, external.offset])
+    return [(name, *(f"{x:.3f}" for x in numbers[:, j])) for j, name in enumerate(names)]
 
 
 def _torque(run: Run, model: RobotModel) -> str:

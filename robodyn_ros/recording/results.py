@@ -64,16 +64,25 @@ def write_bag(
         return {name: out.counts[name] for name in names}
 
 
-def write_table(path: Path, run: Run, found: Detection) -> None:
-    """Write time, level, joints above a threshold and residual of each joint as a CSV file."""
+def write_table(
+    path: Path, run: Run, found: Detection, external: npt.NDArray[np.float64] | None = None
+) -> None:
+    """Write time, level, joints above a threshold and residual of each joint as a CSV file.
+
+    external: the maker's external torque (T, n) [N m or N], written beside the residual.
+    """
     if path.exists():
         raise ArgumentError(f"'{path}' exists already; name another file")
     with path.open("w", encoding="utf-8", newline="") as file:
         out = csv.writer(file)
-        out.writerow(["t", "level", "joints", *(f"r_{name}" for name in found.model.joint_names)])
+        names = [f"r_{name}" for name in found.model.joint_names]
+        if external is not None:
+            names += [f"external_{name}" for name in found.model.joint_names]
+        out.writerow(["t", "level", "joints", *names])
         for k, t in enumerate(run.t):
             level = Level(int(found.level[k])).name
-            numbers = (f"{x:.6g}" for x in found.r[k])
+            beside = () if external is None else external[k]
+            numbers = (f"{x:.6g}" for x in (*found.r[k], *beside))
             out.writerow([f"{t:.6f}", level, " ".join(found.joints(k)), *numbers])
 
 

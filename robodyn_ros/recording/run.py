@@ -39,6 +39,7 @@ class Sources:
     commands: str = "effort_controller/commands"
     truth: str = "simulator_node/external_torque"
     reference: str = "controller_node/reference"
+    external: str = ""  # the maker's external torque, effort of a JointState; empty: none
     effort: str = "auto"  # joint_states, command, or auto: the first of these that the bag has
 
     def __post_init__(self) -> None:
@@ -57,6 +58,7 @@ class Run:
     states_topic: str = "/joint_states"
     truth: tuple[Array, Array] | None = None  # times, and external torques (T', n) [N m or N]
     reference: tuple[Array, Array] | None = None  # times, and reference positions (T', n)
+    external: tuple[Array, Array] | None = None  # times, and the maker's external torque (T', n)
     remarks: list[str] = field(default_factory=list)  # on rejected samples and clocks, for people
 
     @cached_property
@@ -111,8 +113,12 @@ def read_table(
     columns: str | None,
     gains: Sequence[float] | None,
     sensing: SensingSettings | None = None,
+    external: str = "",
 ) -> Run:
-    """Return the run in a CSV file; columns: 't=0 q=1-6 qd=7-12 tau=13-18', or names."""
+    """Return the run in a CSV file; columns: 't=0 q=1-6 qd=7-12 tau=13-18', or names.
+
+    external: columns of the maker's external torque, '19-24' or names; empty: none.
+    """
     n = model.n
     usual = f"t=0 q=1-{n} qd={n + 1}-{2 * n} tau={2 * n + 1}-{3 * n}"
     log = read_csv(path, ColumnMap.parse(columns or usual), gains=gains)
@@ -123,7 +129,13 @@ def read_table(
         )
     period = float(np.median(np.diff(log.t)))
     samples = sample_rows(model, log.t, log.q, log.qd, log.tau, sensing, period=period)
-    return _checked(Run(path.stem, samples, "columns", remarks=_remarks(samples, [])), str(path))
+    run = Run(path.stem, samples, "columns", remarks=_remarks(samples, []))
+    run = _checked(run, str(path))
+    if external:
+        also = ColumnMap.parse(f"{columns or usual} tau={external}")  # the last one counts
+        other = read_csv(path, also)
+        run = replace(run, external=(other.t - run.start, other.tau))
+    return run
 
 
 def read_run(
@@ -144,6 +156,7 @@ def read_run(
         run,
         truth=_series(bag, model, sources.truth, "effort", zero),
         reference=_series(bag, model, sources.reference, "position", zero),
+        external=_external(bag, model, sources.external, zero),
     )
 
 
@@ -259,6 +272,19 @@ def _with_torque(
     times, rows = times[accepted], rows[accepted]
     last = np.searchsorted(times, arrival, side="left") - 1
     return with_commands(model, samples, rows, last, sensing, period), wanted
+
+
+def _external(bag: Bag, model: RobotModel, name: str, zero: float) -> tuple[Array, Array] | None:
+    """Return times and the maker's external torque, if asked for, or raise."""
+    if not name:
+        return None
+    found = _series(bag, model, bag.demand(name, TYPE), "effort", zero)
+    if found is None:
+        raise ArgumentError(
+            f"no message on '{name}' in '{bag.path}' has an effort of all of "
+            f"{', '.join(model.joint_names)}"
+        )
+    return found
 
 
 def _series(

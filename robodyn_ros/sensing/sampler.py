@@ -303,7 +303,9 @@ def sample_rows(
     """
     check = Validator(model, settings or SensingSettings(), period)
     q, qd, tau = (np.array(x, dtype=np.float64, order="C") for x in (q, qd, tau))
-    moving = np.asarray(~np.isnan(qd).all(axis=1), dtype=np.int64)
+    moving = np.ones(len(qd), dtype=np.int64)
+    if np.isnan(qd[:, :1]).any():
+        moving[np.isnan(qd).all(axis=1)] = 0
     stamp = np.array(stamp, dtype=np.float64)  # a copy: kernels take no read-only arrays
     now = stamp if received is None else np.array(received, dtype=np.float64)
     x, c = np.zeros((4, stamp.size)), np.zeros((4, stamp.size), dtype=np.int64)

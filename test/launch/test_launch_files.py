@@ -328,6 +328,31 @@ def test_the_detector_knows_the_thresholds_of_the_built_in_arms(launched):
     assert found["monitor.collision.base"] == [5.0, 5.0, 2.0, 2.0, 1.2, 2.0, 1.0]
 
 
+def test_a_named_arm_brings_topic_parameters_and_guard(launched, tmp_path):
+    started, _, _ = launched("detector_only.launch.py", "arm:=fr3", "guard:=true")
+    nodes = nodes_of(started)
+    assert set(nodes) == {"/dynamics_node", "/guard_node"}
+    assert nodes["/dynamics_node"]["joint_states"] == "/franka/joint_states"
+    assert nodes["/dynamics_node"]["parameters"]["effort.side"] == "link"
+    target = nodes["/guard_node"]["parameters"]["means.cancel.target"]
+    assert target == "fr3_arm_controller/follow_joint_trajectory"
+    tuned = tmp_path / "tuned.yaml"
+    tuned.write_text("/**/dynamics_node:\n  ros__parameters: {monitor.contact.base: [9.0]}\n")
+    started, _, _ = launched(
+        "detector_only.launch.py", "arm:=ur_e_torque", f"params:={tuned}", "joint_states:=/states"
+    )
+    found = nodes_of(started)["/dynamics_node"]
+    assert found["joint_states"] == "/states"
+    assert found["parameters"]["effort.gravity"] == "removed"
+    assert found["parameters"]["monitor.contact.base"] == [9.0]
+
+
+def test_an_unknown_arm_is_refused(launched):
+    started, code, text = launched("detector_only.launch.py", "arm:=wooden")
+    assert code == 1 and started == {}
+    assert "wooden" in text and "fr3" in text
+
+
 @pytest.mark.parametrize("own", [False, True])
 def test_the_guard_starts_beside_the_detector_if_asked(own, launched, tmp_path):
     arguments = ["guard:=true", "namespace:=left", "robot:=kuka_lwr4"]

@@ -21,6 +21,7 @@ def publish_states(t, q, qd, effort):
 
 def main():
     import rclpy
+    from rclpy.signals import SignalHandlerOptions
     from sensor_msgs.msg import JointState
     from std_msgs.msg import String
 
@@ -31,17 +32,17 @@ def main():
 
     use_loopback()
     model, states = rd.robots.lwr_iii(), dict(np.load(sys.argv[1]))
-    rclpy.init()
+    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     node = rclpy.create_node("driver")
     description = node.create_publisher(String, "robot_description", LATCHED)
     description.publish(String(data=rd.to_urdf(model)))
     publisher = node.create_publisher(JointState, "joint_states", 10)
     message = JointState(name=list(model.joint_names))
-    begun, k = time.monotonic(), 0
+    begun, start, k = time.monotonic(), time.time(), 0
     while True:
         i = k % len(states["t"])
         time.sleep(max(0.0, begun + k * 0.005 - time.monotonic()))
-        set_stamp(message.header.stamp, time.time())
+        set_stamp(message.header.stamp, start + k * 0.005)  # when it was measured
         message.position = states["q"][i].tolist()
         message.velocity = states["qd"][i].tolist()
         message.effort = states["effort"][i].tolist()

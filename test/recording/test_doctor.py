@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import yaml
-from arm_recordings import path_of
+from arm_recordings import ARMS, path_of
 from recording_cases import MODEL, motion, write_bag
 
 import robodyn_ros as rd
@@ -103,6 +103,15 @@ def test_what_is_wrong_is_told_with_what_to_set(table, subject, text, values):
     assert {name: found.values[name] for name in values} == values
 
 
+def test_stamps_that_jitter_do_not_spoil_the_velocities():
+    """A driver that is late and then hurries stamps a burst of messages within a moment."""
+    late = T[np.arange(T.size) // 10 * 10 + 9]
+    stamps = 100.0 + late + 1e-4 * (np.arange(T.size) % 10)
+    found = examine(MODEL, replace(TABLE, stamps=stamps, received=stamps))
+    ((text, weight),) = told(found, "velocities")
+    assert weight == OK and text.startswith("given"), text
+
+
 def test_gaps_jitter_and_repetitions_are_told():
     stamps = TABLE.stamps + 0.004 * (np.arange(T.size) % 2)
     found = examine(MODEL, replace(TABLE, stamps=stamps, received=stamps))
@@ -119,6 +128,8 @@ def test_gaps_jitter_and_repetitions_are_told():
     back[500], back[700] = back[498], back[699]
     found = examine(MODEL, replace(TABLE, stamps=back))
     assert "1 go back, 1 are repeated" in told(found, "stamps")[0][0]
+    back[1500:] -= 2.0  # the driver's clock was set
+    assert "2 go back" in told(examine(MODEL, replace(TABLE, stamps=back)), "stamps")[0][0]
 
 
 def test_too_few_messages_are_a_problem():
@@ -223,7 +234,38 @@ def test_a_running_system_is_listened_to(robodyn, monkeypatch):
     finally:
         driver.terminate()
         driver.wait(20.0)
-    assert code == 0, error
+    assert code == 0, (text, error)
     facts = json.loads(text)
     assert facts["effort"]["sign"] == -1, facts
     assert any(f["subject"] == "stamps against clock" for f in facts["findings"])
+
+
+@pytest.mark.parametrize(
+    ("arm", "sign", "unit", "side"),
+    [
+        ("panda", 1, "torque", "link"),
+        ("fr3", 1, "torque", "link"),
+        ("med7", -1, "torque", "link"),
+        ("ur10e", 1, "current", "motor"),
+        ("ur10", 1, "torque", "motor"),
+        ("ur3", -1, "scaled", "motor"),
+    ],
+)
+def test_a_real_arm_is_told_rightly_and_the_node_takes_the_yaml(arm, sign, unit, side, tmp_path):
+    model, log = ARMS[arm]()
+    table = StateTable(model.joint_names, log.t, log.q, log.qd, log.tau, log.t)
+    found = examine(model, table)
+    told_effort = found.convention
+    assert (told_effort.sign, told_effort.unit, told_effort.side) == (sign, unit, side)
+    assert told_effort.gravity == "included"
+    path = tmp_path / "doctor.yaml"
+    path.write_text(found.yaml())
+    pytest.importorskip("rclpy", reason="ROS 2 is not installed: pip install '.[ros]'")
+    from ros_harness import bench
+
+    from robodyn_ros.nodes.dynamics_node import DynamicsNode
+
+    with bench(DynamicsNode, args=["--params-file", str(path)]) as running:
+        effort = running.nodes[0].settings.effort
+    assert all(np.sign(gain) == sign for gain in effort.gain)
+    assert (effort.side, effort.source) == (side, "joint_states")
