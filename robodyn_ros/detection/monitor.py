@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ..dynamics.dispatch import per_joint
 from ..dynamics.kinematics import forward_kinematics
 from ..errors import ArgumentError
 from ..model.robot import RobotModel
@@ -59,6 +60,7 @@ class _Parts(NamedTuple):
     scale: EffortScale
     gap: GapCompensation
     links: LinkDecisions | None
+    drag: Array  # (2, n), dry and viscous friction that the model lacks
 
 
 class ContactMonitor:
@@ -201,7 +203,10 @@ class ContactMonitor:
         scale = EffortScale(model, observer.gain, detector.contact.base)
         gap = GapCompensation(observer.gain)
         links = None if self._surfaces is None else decisions(model, settings, self._surfaces)
-        return _Parts(settings, effort, observer, detector, noise, scale, gap, links)
+        names = ("dry", "viscous")
+        rows = [per_joint(model, f"drag.{x}", getattr(settings.drag, x)) for x in names]
+        drag = np.array(rows)
+        return _Parts(settings, effort, observer, detector, noise, scale, gap, links, drag)
 
     def _observed(self, side: str) -> RobotModel:
         """Return the model that moves by the torque of this side: sensors see no rotors."""
@@ -233,6 +238,9 @@ class ContactMonitor:
         self._parts, detector = parts, parts.detector
         self._own[int(at.SETTLING_TIME)] = detector.settling
         self._own[int(at.LONGEST_STEP)] = parts.observer.longest_step
+        self._rows[int(at.DRY)], self._rows[int(at.VISCOUS)] = parts.drag
+        speed = parts.settings.drag.speed if parts.drag.any() else 0.0
+        self._own[int(at.DRAG_SPEED)] = speed
         self._own[int(at.NOISE_TEST)] = parts.noise.active
         self._own[int(at.MOVING)] = detector.contact.moving or detector.collision.moving
         self._rows[int(at.GAIN)] = parts.observer.gain

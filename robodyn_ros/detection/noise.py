@@ -111,7 +111,8 @@ def _distance(ring, rows, own, whitening, qd, new, i):
     tail = U(int(own[TAILS + i]))
     if count > U(CAPACITY) and tail < count - U(CAPACITY):
         tail = count - U(CAPACITY)
-    while tail + U(1) < count and t - ring[tail % U(CAPACITY), n + n] > LONGEST * window:
+    # At least one step: where samples are further apart, it is the window
+    while tail + U(2) < count and t - ring[tail % U(CAPACITY), n + n] > LONGEST * window:
         tail += U(1)
     own[TAILS + i] = float(tail)
     begin = tail % U(CAPACITY)
@@ -126,7 +127,7 @@ def _distance(ring, rows, own, whitening, qd, new, i):
         off -= min(max(off, -wrong), wrong)
         sigma = rows[first + AT_REST, k] + rows[first + PER_VELOCITY, k] * speed
         if rows[first + IN_MOTION, k] != 0.0:
-            sigma += rows[first + IN_MOTION, k] * math.tanh(speed / own[SPEED])
+            sigma += rows[first + IN_MOTION, k] * math.tanh((speed / own[SPEED]) ** 2)
         z[k] = off / sigma
     total = 0.0
     for k in range(n):
@@ -225,7 +226,7 @@ def windowed_means(t, external, usable, window, y, filled):
             continue
         for j in range(n):
             R[k, j] = R[k - 1, j] + external[k, j] * (t[k] - t[k - 1])
-        while tail < k and t[k] - t[tail] > LONGEST * window:
+        while tail + 1 < k and t[k] - t[tail] > LONGEST * window:
             tail += 1
         span = t[k] - t[tail]
         filled[k] = span >= SHORTEST * window
@@ -357,9 +358,14 @@ def correlation_matrix(correlation: tuple[float, ...], n: int) -> Array:
     return np.asarray(C + np.tril(C, -1).T)
 
 
+def moving_share(speed: Array, onset: float) -> Array:
+    """Return how much of its noise in motion a joint has at a speed: 0 at rest, 1 beyond onset."""
+    return np.asarray(np.tanh((speed / onset) ** 2))
+
+
 def deviations(window: NoiseWindow, speed: Array, onset: float) -> Array:
     """Return the standard deviations (n,) or (T, n) [N m or N] at speeds of the same shape."""
-    rise = np.array(window.in_motion) * np.tanh(speed / onset)
+    rise = np.array(window.in_motion) * moving_share(speed, onset)
     return np.asarray(np.array(window.base) + rise + np.array(window.per_velocity) * speed)
 
 
