@@ -237,7 +237,10 @@ def windowed_means(t, external, usable, window, y, filled):
 
 @kernel("void(vector, matrix, boolean[::1], float64, matrix)")
 def followed_bias(t, y, quiet, rate, bias):
-    """Write the bias (T, n) that follows y (T, n) at a rate [1/s] where it is quiet (T,)."""
+    """Write the bias (T, n) that follows y (T, n) at a rate [1/s] where it is quiet (T,).
+
+    After a contact it begins anew: friction may hold another torque in the joints.
+    """
     started = False
     for k in range(U(t.size)):
         for j in range(U(y.shape[1])):
@@ -246,7 +249,7 @@ def followed_bias(t, y, quiet, rate, bias):
             if quiet[k]:
                 blend = -math.expm1(-rate * (t[k] - t[k - U(1)])) if started else 1.0
                 bias[k, j] += blend * (y[k, j] - bias[k, j])
-        started = started or quiet[k]
+        started = quiet[k]
 
 
 class NoiseDetector:

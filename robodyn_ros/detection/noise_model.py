@@ -178,6 +178,11 @@ class _Fit:
     shape: _Shape
     peaks: Array  # (R, 2, n)
 
+    def sizes(self) -> Array:
+        """Return the largest peaks with their margins, of all joints and classes seen."""
+        peak, margin = self.largest()
+        return np.asarray((peak * margin)[(self.peaks > 0.0).any(axis=0)])
+
     def largest(self) -> tuple[Array, Array]:
         """Return the largest peaks (2, n), but those of touches, and their margins."""
         ordered = -np.sort(-self.peaks, axis=0)
@@ -286,8 +291,8 @@ def _debounced(
             _Fit(shape, _peaks(windows, name, shape, lasting, settings.noise.speed))
             for name, shape in zip(("short", "long"), shapes, strict=True)
         ]
-        size = np.mean([np.log(fit.largest()[0]) for fit in fits])
-        tried.append((float(size) + np.log1p(debounce / DELAY_WORTH), debounce, fits))
+        sizes = np.concatenate([fit.sizes() for fit in fits])
+        tried.append((np.log(sizes).mean() + np.log1p(debounce / DELAY_WORTH), debounce, fits))
         if settings.debounce:
             break
     _, debounce, fits = min(tried, key=lambda row: row[0])
