@@ -60,7 +60,7 @@ class _Parts(NamedTuple):
     scale: EffortScale
     gap: GapCompensation
     links: LinkDecisions | None
-    drag: Array  # (2, n), dry and viscous friction that the model lacks
+    drag: Array  # (3, n), dry and viscous friction that the model lacks; usual zigzag
 
 
 class ContactMonitor:
@@ -205,7 +205,7 @@ class ContactMonitor:
         links = None if self._surfaces is None else decisions(model, settings, self._surfaces)
         names = ("dry", "viscous")
         rows = [per_joint(model, f"drag.{x}", getattr(settings.drag, x)) for x in names]
-        drag = np.array(rows)
+        drag = np.array([*rows, per_joint(model, "noise.spike", settings.noise.spike)])
         return _Parts(settings, effort, observer, detector, noise, scale, gap, links, drag)
 
     def _observed(self, side: str) -> RobotModel:
@@ -238,8 +238,9 @@ class ContactMonitor:
         self._parts, detector = parts, parts.detector
         self._own[int(at.SETTLING_TIME)] = detector.settling
         self._own[int(at.LONGEST_STEP)] = parts.observer.longest_step
-        self._rows[int(at.DRY)], self._rows[int(at.VISCOUS)] = parts.drag
-        speed = parts.settings.drag.speed if parts.drag.any() else 0.0
+        for row, values in zip((at.DRY, at.VISCOUS, at.SPIKE), parts.drag, strict=True):
+            self._rows[int(row)] = values
+        speed = parts.settings.drag.speed if parts.drag[:2].any() else 0.0
         self._own[int(at.DRAG_SPEED)] = speed
         self._own[int(at.NOISE_TEST)] = parts.noise.active
         self._own[int(at.MOVING)] = detector.contact.moving or detector.collision.moving

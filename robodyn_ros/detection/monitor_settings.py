@@ -90,6 +90,9 @@ class NoiseSettings(ParameterSet):
         2.0, "a collision deviates by this many times the threshold", low=1.0, high=1e3
     )
     speed: float = setting(0.1, "a slower joint creeps", "rad/s or m/s", low=1e-4)
+    spike: tuple[float, ...] = setting(
+        (1e6,), "usual zigzag of the torque from sample to sample; more is not trusted", "N m or N"
+    )
 
 
 @dataclass(frozen=True)

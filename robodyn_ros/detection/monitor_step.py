@@ -26,6 +26,7 @@ from .noise import (
     find_contact,
     learn_bias,
     restart_noise,
+    spike,
 )
 from .noise import LEVEL as NOISE_LEVEL
 from .observer import observe, restart_observer, set_step
@@ -82,11 +83,11 @@ RESTARTS, USABLE, LATE = 1, 2, 4
 # the step and its change, residual without what gaps may have caused, observer gain, contact
 # threshold at rest (inf for a masked joint), torque change that counts for stuck readings, the
 # residual with its bias, mean external torque of the step and the bound of its error, lowest and
-# highest position, dry and viscous friction that the model lacks
+# highest position, dry and viscous friction that the model lacks, usual zigzag of the torque
 (
     R, QD, QDD, TAU, MEAN, CHANGE, CERTAIN, GAIN, LIMIT, ENOUGH, RAW, EXTERNAL, ERROR, LOWEST,
-    HIGHEST, DRY, VISCOUS, ROWS,
-) = (U(k) for k in range(18))  # fmt: skip
+    HIGHEST, DRY, VISCOUS, SPIKE, ROWS,
+) = (U(k) for k in range(19))  # fmt: skip
 
 
 @kernel(f"int64({MEMORY})")
@@ -223,6 +224,8 @@ def _judge(
     inexact = fill_gap(gap, gap_common, tau, dt, mean)
     for k in range(n):
         error[k] = abs(tau[k] - mean[k])
+        if not first:  # a spike is known for one once it is over
+            error[k] += spike(change[k], tau[k] - rows[TAU, k], rows[SPIKE, k])
     if own[DRAG_SPEED] != 0.0:
         _take_off_drag(rows, own, qd, first)
     set_step(observer, dt)
@@ -236,7 +239,7 @@ def _judge(
         _accelerate(rows, qd, qd_before, dt)
     for k in range(n):
         qd_before[k] = qd[k]
-        change[k] = tau[k] - rows[TAU, k]
+        change[k] = 0.0 if first else tau[k] - rows[TAU, k]
         rows[TAU, k] = tau[k]
         r[k] = raw[k] - noise[BIAS, k]
     own[RUNNING], own[LAST] = 1.0, t

@@ -10,6 +10,9 @@ tested together, by their covariance, which grows with the speed of each joint:
     d_w^2 = (y_w - b)^T Sigma_w^-1 (y_w - b),    Sigma_w = D C_w D,   D = diag(sigma_w(|qd|))
     score = max over w of d_w / threshold_w
 
+A spike of the torque, up and down from sample to sample, is not trusted: beyond its usual height
+it bounds the error of the mean, and y counts only as far as it exceeds that.
+
 The bias b is what sensors and model are off by. It is learnt while the arm is untouched: while the
 score of all tests has been below `doubt` for `quiet` seconds; otherwise it is frozen. At the start
 the mean of the first moments is taken for it, up to `start_limit`; a contact that is there already
@@ -86,6 +89,23 @@ def restart_noise(rows, own):
         for k in range(U(rows.shape[1])):
             rows[FIRST, k] = rows[BIAS, k] = 0.0
     return 0
+
+
+@inline
+def spike(before, after, usual):
+    """Return the height of a spike between two changes of the torque, beyond the usual one."""
+    if before * after >= 0.0:
+        return 0.0
+    return max(min(abs(before), abs(after)) - usual, 0.0)
+
+
+def spikes(tau: Array) -> Array:
+    """Return the heights (T, n) of the spikes in a torque (T, n), where they are over."""
+    change = np.diff(tau, axis=0)
+    found = np.zeros_like(tau)
+    turned = change[:-1] * change[1:] < 0.0
+    found[2:] = np.where(turned, np.minimum(np.abs(change[:-1]), np.abs(change[1:])), 0.0)
+    return found
 
 
 @inline

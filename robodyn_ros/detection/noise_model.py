@@ -28,7 +28,7 @@ from ..sensing.sampler import Samples
 from .monitor import monitor_rows
 from .monitor_settings import MIN_SIGMA, BiasSettings, MonitorSettings, NoiseSettings, NoiseWindow
 from .monitor_step import CONTACT
-from .noise import deviations, followed_bias, moving_share, whitening, windowed_means
+from .noise import deviations, followed_bias, moving_share, spikes, whitening, windowed_means
 
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -48,6 +48,7 @@ PARTS = 3  # of a single recording, which take the place of several ones
 OFFSET_SHARE = 0.01  # of the effort limit: offset of a torque sensor
 START_MARGIN = 1.5  # limits of the bias over the biases seen
 MIN_MARGIN = 1.2  # deviations over the largest peaks, for other motions
+USUAL_SPIKES = 0.99  # share of the samples
 LASTING = (0, 1, 2)  # further samples for which an increment may have to last
 DELAY_WORTH = 0.02  # [s] of debounce must halve the peaks
 SLOW, FAST = 0, 1  # classes of joints: standing or creeping, moving
@@ -105,7 +106,9 @@ def free_motion(
 
 @dataclass(frozen=True, eq=False)
 class _Windows:
-    """Windowed means without bias (K, n), where both windows are filled with free motion."""
+    """Windowed means (K, n) without bias and what spikes may have caused, where both windows are
+    filled with free motion.
+    """
 
     speed: Array
     short: Array
@@ -117,16 +120,24 @@ class _Windows:
     def of(cls, motion: FreeMotion, settings: MonitorSettings) -> _Windows:
         t, filled = motion.samples.t, np.ones(motion.samples.t.size, dtype=np.bool_)
         external = np.where(motion.free[:, None], motion.external, 0.0)
-        means = []
+        error = np.maximum(spikes(motion.samples.tau) - np.array(settings.noise.spike), 0.0)
+        error = np.where(motion.free[:, None], error, 0.0)
+        means, errors = [], []
         for window in (settings.noise.short, settings.noise.long):
-            y, full = np.zeros_like(external), np.zeros(t.size, dtype=np.bool_)
+            y, wrong = np.zeros_like(external), np.zeros_like(external)
+            full = np.zeros(t.size, dtype=np.bool_)
             windowed_means(t, external, motion.free, window.window, y, full)
+            windowed_means(t, error, motion.free, window.window, wrong, full)
             means.append(y)
+            errors.append(wrong)
             filled &= full
         bias = np.zeros_like(external)
         if settings.bias.rate > 0.0:
             followed_bias(t, means[1], filled, settings.bias.rate, bias)
-        short, long = ((y - bias)[filled] for y in means)
+        short, long = (
+            ((y - bias) - np.clip(y - bias, -wrong, wrong))[filled]
+            for y, wrong in zip(means, errors, strict=True)
+        )
         place = np.arange(t.size)
         runs = place - np.maximum.accumulate(np.where(filled, -1, place))
         speed = np.abs(motion.samples.qd)
@@ -179,9 +190,9 @@ class _Fit:
     peaks: Array  # (R, 2, n)
 
     def sizes(self) -> Array:
-        """Return the largest peaks with their margins, of all joints and classes seen."""
+        """Return the largest peaks with their margins (2, n) [N m or N]."""
         peak, margin = self.largest()
-        return np.asarray((peak * margin)[(self.peaks > 0.0).any(axis=0)])
+        return np.asarray(peak * margin * np.array([self.shape.rest, self.shape.moving]))
 
     def largest(self) -> tuple[Array, Array]:
         """Return the largest peaks (2, n), but those of touches, and their margins."""
@@ -214,6 +225,7 @@ def learn_noise(
     """
     if len(motions) == 1:
         motions = motions[0].parts(PARTS)
+    settings = replace(settings, noise=replace(settings.noise, spike=_usual_spikes(motions)))
     windows = [_Windows.of(motion, settings) for motion in motions]
     usable = [k for k, w in enumerate(windows) if len(w.speed) >= MIN_BIN]
     if not usable:
@@ -237,6 +249,13 @@ def learn_noise(
     return LearntNoise(
         _scaled(found, factor), _needs(motions, fits), margins, hours, left_out=names
     )
+
+
+def _usual_spikes(motions: Sequence[FreeMotion]) -> tuple[float, ...]:
+    """Return the usual height of spikes of each joint's torque in free motion."""
+    heights = np.vstack([spikes(m.samples.tau)[m.free] for m in motions])
+    usual = np.quantile(heights, USUAL_SPIKES, axis=0) if len(heights) else np.array([1e6])
+    return tuple(float(f"{x:.3g}") for x in usual)
 
 
 def _shape(windows: Sequence[_Windows], name: str, onset: float) -> _Shape:
@@ -280,8 +299,8 @@ def _debounced(
     settings: MonitorSettings,
     period: float,
 ) -> tuple[list[_Fit], float]:
-    """Return both fits, and the debounce that lowers peaks most for its delay; a debounce that
-    the settings have stays.
+    """Return both fits, and the debounce that makes a joint most sensitive for its delay; a
+    debounce that the settings have stays.
     """
     tried = []
     for samples in LASTING:
@@ -291,11 +310,13 @@ def _debounced(
             _Fit(shape, _peaks(windows, name, shape, lasting, settings.noise.speed))
             for name, shape in zip(("short", "long"), shapes, strict=True)
         ]
-        sizes = np.concatenate([fit.sizes() for fit in fits])
-        tried.append((np.log(sizes).mean() + np.log1p(debounce / DELAY_WORTH), debounce, fits))
+        sizes = np.min([fit.sizes() for fit in fits], axis=0)
+        first = tried[0][3] if tried else sizes
+        gain = (first / sizes).max() / (1.0 + debounce / DELAY_WORTH)
+        tried.append((gain, debounce, fits, sizes))
         if settings.debounce:
             break
-    _, debounce, fits = min(tried, key=lambda row: row[0])
+    _, debounce, fits, _ = max(tried, key=lambda row: row[0])
     return fits, float(f"{debounce:.3g}")
 
 

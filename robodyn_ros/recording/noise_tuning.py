@@ -152,7 +152,7 @@ def _with_friction(
     tried = []
     for friction in (False, True) if _has_friction(model) else (settings.friction,):
         plain = replace(settings, friction=friction, drag=DragSettings())
-        drag = learn_drag(motions_with(plain), settings.drag)
+        drag = learn_drag(motions_with(plain), settings)
         plain = replace(plain, drag=drag)
         motions = motions_with(plain)
         tried.append((_size(motions, plain), plain, motions))
