@@ -65,6 +65,9 @@ class NoiseWindow(ParameterSet):
     per_velocity: tuple[float, ...] = setting(
         (0.0,), "added per unit of speed", "N m s/rad", low=0.0
     )
+    at_rest: tuple[float, ...] = setting(
+        (0.0,), "base once the whole arm has rested; 0: as before", "N m or N", low=0.0
+    )
     correlation: tuple[float, ...] = setting(
         (0.0,), "between joints, row by row below the diagonal; a single 0: none", "", -1.0, 1.0
     )
@@ -90,6 +93,9 @@ class NoiseSettings(ParameterSet):
         2.0, "a collision deviates by this many times the threshold", low=1.0, high=1e3
     )
     speed: float = setting(0.1, "a slower joint creeps", "rad/s or m/s", low=1e-4)
+    rest_time: float = setting(
+        1.5, "an arm that stops gets as quiet as `at_rest` with this time constant", "s", low=1e-3
+    )
     spike: tuple[float, ...] = setting(
         (1e6,), "usual zigzag of the torque from sample to sample; more is not trusted", "N m or N"
     )

@@ -54,27 +54,30 @@ REST_TIME = (
     1.5  # [s] after a contact in which the valley counts: the joints have settled elsewhere
 )
 NOISE_PER_THRESHOLD = 0.1  # deviation over contact threshold, where no noise is tuned
+RESTING = 0.25  # share of the speed of creeping: no joint of a resting arm is faster
 INVOLVED = 0.5  # share of the threshold at which a joint alone is named
 
 # Rows, n numbers each: bias and its limits, at the start and later; sum of the first increments;
 # deviation of each joint in the worse window, over the threshold; work space; then for each window
 # sigma at rest, its rise in motion and per speed, and the windowed mean
 BIAS, START_LIMIT, LIMIT, FIRST, DEVIATION, WORK, SHORT = (U(k) for k in range(7))
-AT_REST, IN_MOTION, PER_VELOCITY, MEAN, WINDOW_ROWS = (U(k) for k in range(5))
+BASE, IN_MOTION, PER_VELOCITY, AT_REST, MEAN, WINDOW_ROWS = (U(k) for k in range(6))
 LONG = SHORT + WINDOW_ROWS
 ROWS = LONG + WINDOW_ROWS
 # Scalars: number of samples, sample at the start of each window, windows and thresholds (0: off),
 # speed of the motion term; bias rate, doubt, quiet time, time at the start over which the bias is
 # averaged, that time so far, whether it is known; calm time; score; level, and time above it; the
-# contact's peak, when it ended, and the valley since; score of a collision
+# contact's peak, when it ended, and the valley since; score of a collision; time constant with
+# which an arm comes to rest, and how far it has not yet, 1 to 0
 (
     COUNT, TAILS, _LONG_TAIL, WINDOWS, _LONG_WINDOW, THRESHOLDS, _LONG_THRESHOLD, SPEED,
     RATE, DOUBT, QUIET, START_TIME, FIRST_TIME, TARED, CALM, SCORE, LEVEL, ABOVE,
-    PEAK, FELL, VALLEY, COLLISION_SCORE, SCALARS,
-) = (U(k) for k in range(23))  # fmt: skip
+    PEAK, FELL, VALLEY, COLLISION_SCORE, REST_TIME_CONSTANT, UNREST, SCALARS,
+) = (U(k) for k in range(25))  # fmt: skip
 
 STATE = (
     COUNT, TAILS, _LONG_TAIL, FIRST_TIME, TARED, CALM, SCORE, LEVEL, ABOVE, PEAK, FELL, VALLEY,
+    UNREST,
 )  # fmt: skip
 
 
@@ -106,6 +109,25 @@ def spikes(tau: Array) -> Array:
     turned = change[:-1] * change[1:] < 0.0
     found[2:] = np.where(turned, np.minimum(np.abs(change[:-1]), np.abs(change[1:])), 0.0)
     return found
+
+
+@inline
+def still_unrest(unrest, qd, dt, speed, time_constant):
+    """Return 1 while a joint moves; then it fades."""
+    fastest = 0.0
+    for k in range(U(qd.size)):
+        fastest = max(fastest, abs(qd[k]))
+    return 1.0 if fastest > RESTING * speed else unrest * math.exp(-dt / time_constant)
+
+
+@kernel("void(vector, matrix, float64, float64, vector)")
+def unrest_of(t, qd, speed, time_constant, unrest):
+    """Write how far an arm has not come to rest, 1 to 0, at all samples of a recording."""
+    last = 0.0
+    for k in range(U(t.size)):
+        dt = t[k] - t[k - U(1)] if k > 0 else 0.0
+        last = still_unrest(last, qd[k], dt, speed, time_constant)
+        unrest[k] = last
 
 
 @inline
@@ -145,7 +167,9 @@ def _distance(ring, rows, own, whitening, qd, new, i):
         rows[first + MEAN, k] = y
         off, speed = y - rows[BIAS, k], abs(qd[k])
         off -= min(max(off, -wrong), wrong)
-        sigma = rows[first + AT_REST, k] + rows[first + PER_VELOCITY, k] * speed
+        sigma = rows[first + BASE, k]
+        sigma += (1.0 - own[UNREST]) * (rows[first + AT_REST, k] - sigma)
+        sigma += rows[first + PER_VELOCITY, k] * speed
         if rows[first + IN_MOTION, k] != 0.0:
             sigma += rows[first + IN_MOTION, k] * math.tanh((speed / own[SPEED]) ** 2)
         z[k] = off / sigma
@@ -164,6 +188,7 @@ def find_contact(ring, rows, own, whitening, t, dt, qd, mean, error, debounce):
     1 (contact) or 2 (collision).
     """
     new, score = _keep(ring, own, t, dt, mean, error), 0.0
+    own[UNREST] = still_unrest(own[UNREST], qd, dt, own[SPEED], own[REST_TIME_CONSTANT])
     for i in range(U(2)):
         if own[THRESHOLDS + i] == 0.0:
             continue
@@ -287,13 +312,15 @@ class NoiseDetector:
             self.own[int(WINDOWS) + i] = window.window
             self.own[int(THRESHOLDS) + i] = window.threshold
             first = int(SHORT) + i * int(WINDOW_ROWS)
-            sigma = (window.base, window.in_motion, window.per_velocity)
-            for row, values in zip((AT_REST, IN_MOTION, PER_VELOCITY), sigma, strict=True):
+            sigma = (window.base, window.in_motion, window.per_velocity, resting(window))
+            places = (BASE, IN_MOTION, PER_VELOCITY, AT_REST)
+            for row, values in zip(places, sigma, strict=True):
                 self.rows[first + int(row)] = per_joint(model, "noise", values)
             self.whitening[i * n : (i + 1) * n] = whitening(window.correlation, n)
         scalars = {
             SPEED: noise.speed,
             COLLISION_SCORE: noise.collision,
+            REST_TIME_CONSTANT: noise.rest_time,
             RATE: bias.rate,
             DOUBT: bias.doubt,
             QUIET: bias.quiet,
@@ -386,10 +413,21 @@ def moving_share(speed: Array, onset: float) -> Array:
     return np.asarray(np.tanh((speed / onset) ** 2))
 
 
+def resting(window: NoiseWindow) -> Array:
+    """Return the standard deviations of an arm that has rested (n,) or (1,) [N m or N]."""
+    rest, base = np.broadcast_arrays(np.array(window.at_rest), np.array(window.base))
+    return np.where(rest > 0.0, rest, base)
+
+
 def deviations(window: NoiseWindow, speed: Array, onset: float) -> Array:
-    """Return the standard deviations (n,) or (T, n) [N m or N] at speeds of the same shape."""
+    """Return the standard deviations (n,) or (T, n) [N m or N] at speeds of the same shape.
+
+    An arm whose joints are all slow is taken for one that has rested.
+    """
+    still = (speed <= RESTING * onset).all(axis=-1, keepdims=True)
+    low = np.where(still, resting(window), np.array(window.base))
     rise = np.array(window.in_motion) * moving_share(speed, onset)
-    return np.asarray(np.array(window.base) + rise + np.array(window.per_velocity) * speed)
+    return np.asarray(low + rise + np.array(window.per_velocity) * speed)
 
 
 def mean_noise(model: RobotModel, settings: MonitorSettings, speed: Array) -> Array:

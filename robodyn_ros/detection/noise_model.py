@@ -28,7 +28,14 @@ from ..sensing.sampler import Samples
 from .monitor import monitor_rows
 from .monitor_settings import MIN_SIGMA, BiasSettings, MonitorSettings, NoiseSettings, NoiseWindow
 from .monitor_step import CONTACT
-from .noise import deviations, followed_bias, moving_share, spikes, whitening, windowed_means
+from .noise import (
+    followed_bias,
+    moving_share,
+    spikes,
+    unrest_of,
+    whitening,
+    windowed_means,
+)
 
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -51,7 +58,8 @@ MIN_MARGIN = 1.2  # deviations over the largest peaks, for other motions
 USUAL_SPIKES = 0.99  # share of the samples
 LASTING = (0, 1, 2)  # further samples for which an increment may have to last
 DELAY_WORTH = 0.02  # [s] of debounce must halve the peaks
-SLOW, FAST = 0, 1  # classes of joints: standing or creeping, moving
+RESTED = 0.2  # share of its unrest below which an arm has rested
+REST, SLOW, FAST = 0, 1, 2  # classes: arm has rested; joint stands or creeps; joint moves
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,10 +119,12 @@ class _Windows:
     """
 
     speed: Array
+    unrest: Array  # (K, 1)
     short: Array
     long: Array
     bias: Array
     runs: npt.NDArray[np.int64]  # (K,): for how many samples both windows have been filled
+    period: float  # [s]
 
     @classmethod
     def of(cls, motion: FreeMotion, settings: MonitorSettings) -> _Windows:
@@ -140,8 +150,17 @@ class _Windows:
         )
         place = np.arange(t.size)
         runs = place - np.maximum.accumulate(np.where(filled, -1, place))
-        speed = np.abs(motion.samples.qd)
-        return cls(speed[filled], short, long, bias[filled], runs[filled])
+        qd, noise, unrest = motion.samples.qd, settings.noise, np.zeros(t.size)
+        unrest_of(t, np.ascontiguousarray(qd), noise.speed, noise.rest_time, unrest)
+        kept = np.abs(qd)[filled], unrest[filled, None]
+        period = float(np.median(np.diff(t)))
+        return cls(*kept, short, long, bias[filled], runs[filled], period)
+
+    def classes(self, onset: float) -> Array:
+        """Return in which class each joint is at each sample (3, K, n)."""
+        rested = np.broadcast_to(self.unrest < RESTED, self.speed.shape)
+        moving = moving_share(self.speed, onset) >= 0.5
+        return np.array([rested, ~rested & ~moving, ~rested & moving])
 
     def lasting(self, y: Array, samples: int) -> Array:
         """Return what of |y| lasts for so many further samples (K, n)."""
@@ -156,30 +175,42 @@ class _Windows:
 
 @dataclass(frozen=True, eq=False)
 class _Shape:
-    """Deviation of each joint at a speed: slow ones have `rest`, others `moving` and per speed."""
+    """Deviation of each joint of an arm that has rested, of one that stands or creeps, of one
+    that moves, and per speed; (n,) each.
+    """
 
-    rest: Array  # (n,)
-    moving: Array  # (n,)
-    per_velocity: Array  # (n,)
+    rest: Array
+    creeping: Array
+    moving: Array
+    per_velocity: Array
 
-    def at(self, speed: Array, onset: float) -> Array:
-        share = moving_share(speed, onset)
-        return self.rest * (1.0 - share) + self.moving * share + self.per_velocity * speed
+    def at(self, windows: _Windows, onset: float) -> Array:
+        share, unrest = moving_share(windows.speed, onset), windows.unrest
+        slow = self.rest * (1.0 - unrest) + self.creeping * unrest
+        return slow * (1.0 - share) + self.moving * share + self.per_velocity * windows.speed
 
     def scaled(self, factors: Array) -> _Shape:
-        """Return the shape times factors (2, n) of slow and of moving joints."""
-        fast = factors[FAST]
-        return _Shape(factors[SLOW] * self.rest, fast * self.moving, fast * self.per_velocity)
+        """Return the shape times factors (3, n), by class."""
+        rest, creeping, fast = factors
+        return _Shape(
+            rest * self.rest,
+            creeping * self.creeping,
+            fast * self.moving,
+            fast * self.per_velocity,
+        )
 
     def of(self, window: NoiseWindow, scale: float) -> NoiseWindow:
         """Return the window with these deviations over a scale."""
-        rest, moving, per_velocity = (
-            np.maximum(x, MIN_SIGMA) / scale for x in (self.rest, self.moving, self.per_velocity)
+        rest, creeping, moving = (
+            np.maximum(x / scale, MIN_SIGMA) for x in (self.rest, self.creeping, self.moving)
         )
-        base, in_motion, per_speed = (
-            tuple(map(float, row)) for row in (rest, moving - rest, per_velocity)
+        base, in_motion, per_velocity, at_rest = (
+            tuple(float(f"{x:.4g}") for x in row)
+            for row in (creeping, moving - creeping, self.per_velocity / scale, rest)
         )
-        return replace(window, base=base, in_motion=in_motion, per_velocity=per_speed)
+        return replace(
+            window, base=base, in_motion=in_motion, per_velocity=per_velocity, at_rest=at_rest
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,15 +218,16 @@ class _Fit:
     """Noise of one window: shape of the bulk, and peaks of every recording over it."""
 
     shape: _Shape
-    peaks: Array  # (R, 2, n)
+    peaks: Array  # (R, 3, n)
 
     def sizes(self) -> Array:
-        """Return the largest peaks with their margins (2, n) [N m or N]."""
+        """Return the largest peaks with their margins (3, n) [N m or N]."""
         peak, margin = self.largest()
-        return np.asarray(peak * margin * np.array([self.shape.rest, self.shape.moving]))
+        own = self.shape
+        return np.asarray(peak * margin * np.array([own.rest, own.creeping, own.moving]))
 
     def largest(self) -> tuple[Array, Array]:
-        """Return the largest peaks (2, n), but those of touches, and their margins."""
+        """Return the largest peaks (3, n), but those of touches, and their margins."""
         ordered = -np.sort(-self.peaks, axis=0)
         kept = ordered[int(UNLABELLED * len(ordered)) :]
         peak, second = kept[0], kept[min(1, len(kept) - 1)]
@@ -231,7 +263,7 @@ def learn_noise(
     if not usable:
         raise ArgumentError("no recording has a free motion as long as a window")
     motions, windows = [motions[k] for k in usable], [windows[k] for k in usable]
-    period = float(np.median(np.concatenate([np.diff(m.samples.t) for m in motions])))
+    period = float(np.median([w.period for w in windows]))
     hours = sum(float(m.free.sum()) for m in motions) * period / 3600.0
     settings = replace(settings, bias=_bias_limits(model, windows, settings.bias))
     shapes = [_shape(windows, name, settings.noise.speed) for name in ("short", "long")]
@@ -262,25 +294,34 @@ def _shape(windows: Sequence[_Windows], name: str, onset: float) -> _Shape:
     """Return the shape of one window's noise, by its robust size at each speed."""
     y = np.vstack([getattr(w, name) for w in windows])
     speed = np.vstack([w.speed for w in windows])
-    columns = [_deviation(y[:, j], speed[:, j], onset) for j in range(y.shape[1])]
+    rested = np.vstack([w.unrest for w in windows])[:, 0] < RESTED
+    columns = []
+    for j in range(y.shape[1]):
+        law = _deviation(y[~rested, j], speed[~rested, j], onset) if (~rested).any() else None
+        rest = _robust(y[rested, j]) if rested.sum() >= MIN_BIN else law[0] if law else 0.0
+        columns.append((rest, *(law or (rest, rest, 0.0))))
     return _Shape(*np.array(columns).T)
 
 
+def _robust(y: Array) -> float:
+    """Return the standard deviation of the bulk of y."""
+    return max(float(np.quantile(np.abs(y), ROBUST)) / NORMAL_QUANTILE, MIN_SIGMA)
+
+
 def _deviation(y: Array, speed: Array, onset: float) -> tuple[float, float, float]:
-    """Return the deviation at rest, in motion and per speed, of one joint."""
+    """Return the deviation of one joint that creeps, that moves, and per speed."""
     from scipy.optimize import nnls  # slow to import
 
     edges = np.unique(np.quantile(speed, np.linspace(0.0, 1.0, SPEED_BINS + 1)))
     centres, sizes = [], []
     for low, high in zip(edges[:-1], edges[1:], strict=True):
-        size = np.abs(y[(speed >= low) & (speed <= high)])
-        if size.size >= MIN_BIN:
+        inside = (speed >= low) & (speed <= high)
+        if inside.sum() >= MIN_BIN:
             centres.append(0.5 * (low + high))
-            sizes.append(np.quantile(size, ROBUST) / NORMAL_QUANTILE)
+            sizes.append(_robust(y[inside]))
     if not centres:
-        centres = [float(speed.mean())]
-        sizes = [float(np.quantile(np.abs(y), ROBUST)) / NORMAL_QUANTILE]
-    v, s = np.array(centres), np.maximum(sizes, MIN_SIGMA)
+        centres, sizes = [float(speed.mean())], [_robust(y)]
+    v, s = np.array(centres), np.array(sizes)
     least, share = FLOOR * s.min(), moving_share(v, onset)
     F = np.column_stack([1.0 - share, share, v])
     weights, _ = nnls(F / s[:, None], (s - least) / s)
@@ -305,7 +346,7 @@ def _debounced(
     tried = []
     for samples in LASTING:
         debounce = settings.debounce or (samples + 0.5) * period * (samples > 0)
-        lasting = round(debounce / period) if settings.debounce else samples
+        lasting = int(debounce / period)
         fits = [
             _Fit(shape, _peaks(windows, name, shape, lasting, settings.noise.speed))
             for name, shape in zip(("short", "long"), shapes, strict=True)
@@ -323,12 +364,11 @@ def _debounced(
 def _peaks(
     windows: Sequence[_Windows], name: str, shape: _Shape, lasting: int, onset: float
 ) -> Array:
-    """Return the largest deviations (R, 2, n) of slow and of moving joints; 0: none seen."""
+    """Return the largest deviations (R, 3, n) of each class; 0: none seen."""
     found = []
     for w in windows:
-        share = w.lasting(getattr(w, name), lasting) / shape.at(w.speed, onset)
-        moving = moving_share(w.speed, onset) >= 0.5
-        found.append([np.where(moving, 0.0, share).max(axis=0), (share * moving).max(axis=0)])
+        share = w.lasting(getattr(w, name), lasting) / shape.at(w, onset)
+        found.append((share * w.classes(onset)).max(axis=1))
     return np.array(found)
 
 
@@ -341,18 +381,41 @@ def _with_peaks(
     """Return settings whose deviations are in proportion to the peaks, marginal: with margins;
     and the margins (n,).
     """
-    noise, speed = settings.noise, np.vstack([w.speed for w in windows])
+    noise = settings.noise
+    period = float(np.median([w.period for w in windows]))
+    lasting = int(settings.debounce / period)
     done, margins = {}, []
     for name, fit in zip(("short", "long"), fits, strict=True):
         peak, margin = fit.largest()
         margins.append(margin.max(axis=0))
         typical = float(np.median(peak))
-        shape = fit.shape.scaled(peak * margin if marginal else peak)
+        shape = fit.shape.scaled(peak)
+        z = [getattr(w, name) / shape.at(w, noise.speed) for w in windows]
+        correlation = _correlation(np.vstack(z))
+        together = _together(z, windows, correlation, lasting)
+        shape = shape.scaled(together[:, None] * (margin if marginal else np.ones_like(margin)))
         window = shape.of(getattr(noise, name), typical)
-        y = np.vstack([getattr(w, name) for w in windows])
-        correlation = _correlation(y / deviations(window, speed, noise.speed))
         done[name] = replace(window, correlation=correlation, threshold=typical)
     return replace(settings, noise=replace(noise, **done)), np.max(margins, axis=0)
+
+
+def _together(
+    z: Sequence[Array],
+    windows: Sequence[_Windows],
+    correlation: tuple[float, ...],
+    lasting: int,
+) -> Array:
+    """Return factors (3,) of the classes, with which the peaks of all joints together are alike
+    in an arm that has rested and in one that has not.
+    """
+    W, peaks = whitening(correlation, z[0].shape[1]), []
+    for one, w in zip(z, windows, strict=True):
+        d = w.lasting(np.linalg.norm(one @ W.T, axis=1)[:, None], lasting)
+        rested = w.unrest < RESTED
+        peaks.append([np.where(part, d, 0.0).max() for part in (rested, ~rested)])
+    ordered = -np.sort(-np.array(peaks), axis=0)
+    rest, other = ordered[int(UNLABELLED * len(ordered))]
+    return np.array([rest or other, other or rest, other or rest])
 
 
 def _correlation(z: Array) -> tuple[float, ...]:
