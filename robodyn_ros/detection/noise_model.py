@@ -47,6 +47,7 @@ NORMAL_QUANTILE = 1.150  # 75 % of a normal distribution lie within this many st
 FLOOR = 0.7  # of the lowest deviation of all bins: least deviation
 SHRINKAGE = 0.2  # of correlations: few independent samples
 TRIMMED = 0.95  # share of samples that correlations are learnt from
+RARE = 0.05  # share of the samples below which a class is not known
 UNLABELLED = 0.05  # share of the recordings that may hold a touch without a label
 LOWEST_PEAK = 0.3  # of the joints' usual peak: the peak of a joint that hardly moved
 HALVINGS = 10  # of the range of thresholds
@@ -199,6 +200,15 @@ class _Shape:
             fast * self.per_velocity,
         )
 
+    def ordered(self, known: Flags) -> _Shape:
+        """Return the shape with a creeping joint no quieter than a resting arm; moving joints that
+        are not known (3, n) are as loud as creeping ones.
+        """
+        rest = np.where(known[REST], self.rest, self.creeping)
+        creeping = np.where(known[SLOW], np.maximum(self.creeping, rest), rest)
+        moving = np.where(known[FAST], self.moving, np.maximum(self.moving, creeping))
+        return _Shape(rest, creeping, moving, self.per_velocity)
+
     def of(self, window: NoiseWindow, scale: float) -> NoiseWindow:
         """Return the window with these deviations over a scale."""
         rest, creeping, moving = (
@@ -219,12 +229,23 @@ class _Fit:
 
     shape: _Shape
     peaks: Array  # (R, 3, n)
+    shares: Array  # (3, n) of all samples
+
+    @property
+    def known(self) -> Flags:
+        """(3, n): whether there are enough samples of a class."""
+        return self.shares >= RARE
+
+    @property
+    def usual(self) -> Flags:
+        """(3, n): the class of each joint with most samples."""
+        return np.asarray(self.shares == self.shares.max(axis=0))
 
     def sizes(self) -> Array:
-        """Return the largest peaks with their margins (3, n) [N m or N]."""
-        peak, margin = self.largest()
-        own = self.shape
-        return np.asarray(peak * margin * np.array([own.rest, own.creeping, own.moving]))
+        """Return the largest peaks (3, n) [N m or N]; rare classes: inf."""
+        peak, own = self.largest()[0], self.shape
+        sizes = peak * np.array([own.rest, own.creeping, own.moving])
+        return np.where(self.known, sizes, np.inf)
 
     def largest(self) -> tuple[Array, Array]:
         """Return the largest peaks (3, n), but those of touches, and their margins."""
@@ -343,17 +364,19 @@ def _debounced(
     """Return both fits, and the debounce that makes a joint most sensitive for its delay; a
     debounce that the settings have stays.
     """
-    tried = []
+    classes = [w.classes(settings.noise.speed).sum(axis=1) for w in windows]
+    shares, tried = np.sum(classes, axis=0) / sum(len(w.speed) for w in windows), []
     for samples in LASTING:
         debounce = settings.debounce or (samples + 0.5) * period * (samples > 0)
         lasting = int(debounce / period)
         fits = [
-            _Fit(shape, _peaks(windows, name, shape, lasting, settings.noise.speed))
+            _Fit(shape, _peaks(windows, name, shape, lasting, settings.noise.speed), shares)
             for name, shape in zip(("short", "long"), shapes, strict=True)
         ]
         sizes = np.min([fit.sizes() for fit in fits], axis=0)
+        known = np.isfinite(sizes)
         first = tried[0][3] if tried else sizes
-        gain = (first / sizes).max() / (1.0 + debounce / DELAY_WORTH)
+        gain = (first[known] / sizes[known]).max() / (1.0 + debounce / DELAY_WORTH)
         tried.append((gain, debounce, fits, sizes))
         if settings.debounce:
             break
@@ -388,13 +411,14 @@ def _with_peaks(
     for name, fit in zip(("short", "long"), fits, strict=True):
         peak, margin = fit.largest()
         margins.append(margin.max(axis=0))
-        typical = float(np.median(peak))
         shape = fit.shape.scaled(peak)
         z = [getattr(w, name) / shape.at(w, noise.speed) for w in windows]
         correlation = _correlation(np.vstack(z))
         together = _together(z, windows, correlation, lasting)
+        # Deviations of the usual class are those of the bulk, the threshold does the rest
+        typical = float(np.median(np.max(np.where(fit.usual, peak * together[:, None], 0.0), 0)))
         shape = shape.scaled(together[:, None] * (margin if marginal else np.ones_like(margin)))
-        window = shape.of(getattr(noise, name), typical)
+        window = shape.ordered(fit.known).of(getattr(noise, name), typical)
         done[name] = replace(window, correlation=correlation, threshold=typical)
     return replace(settings, noise=replace(noise, **done)), np.max(margins, axis=0)
 
