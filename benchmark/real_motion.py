@@ -21,7 +21,7 @@ import robodyn_ros as rd
 
 Array = np.ndarray
 RAMP, WITHIN = 0.05, 0.1  # [s]
-HISTORY = 2.0  # [s] of motion before a force, from which the monitor learns the bias
+HISTORY = 2.0  # [s] of motion at least before a force
 FORCES = np.geomspace(1.0, 200.0, 41)  # [N] that are tried
 MOMENTS = 300
 SHARE = 95  # [%] of the moments
@@ -96,18 +96,18 @@ def smallest_forces(
     for onset in np.sort(random.uniform(t[0] + HISTORY, t[-1] - WITHIN, moments)):
         direction = random.normal(size=3)
         direction /= np.linalg.norm(direction)
-        first, last = np.searchsorted(t, [onset - HISTORY, onset + WITHIN])
-        rows = slice(int(first), int(last))
-        course = np.clip((t[rows] - onset) / RAMP, 0.0, 1.0)[:, None]
-        unit = np.array([rd.jacobian(model, q, link)[:3].T @ direction for q in log.q[rows]])
-        low, high = -1, FORCES.size
+        first, last = (int(k) for k in np.searchsorted(t, [onset, onset + WITHIN]))
+        course = np.clip((t[first:last] - onset) / RAMP, 0.0, 1.0)[:, None]
+        postures = log.q[first:last]
+        unit = np.array([rd.jacobian(model, q, link)[:3].T @ direction for q in postures])
+        low, high, pushed = -1, FORCES.size, log.part(0, last)
         while high - low > 1:
             middle = (low + high) // 2
-            tau = log.tau[rows] - FORCES[middle] * course * unit
-            events = rd.detect(
-                model, rd.Log(t[rows], log.q[rows], log.qd[rows], tau), settings
-            ).events
-            if any(event.start > onset for event in events):
+            tau = log.tau[:last].copy()
+            tau[first:] -= FORCES[middle] * course * unit
+            level = rd.detect(model, replace(pushed, tau=tau), settings).level[first - 1 :]
+            told = (level[1:] >= rd.Level.CONTACT) & (level[:-1] < rd.Level.CONTACT)
+            if told.any():
                 high = middle
             else:
                 low = middle

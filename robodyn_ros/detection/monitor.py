@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ..dynamics.dispatch import per_joint
 from ..dynamics.kinematics import forward_kinematics
 from ..errors import ArgumentError
 from ..model.robot import Payload, RobotModel
@@ -63,6 +64,7 @@ class _Parts(NamedTuple):
     gap: GapCompensation
     links: LinkDecisions | None
     faults: FaultStream | None
+    drag: Array  # (3, n), dry and viscous friction that the model lacks; usual zigzag
 
 
 class ContactMonitor:
@@ -248,7 +250,10 @@ class ContactMonitor:
         gap = GapCompensation(observer.gain)
         links = None if self._surfaces is None else decisions(model, settings, self._surfaces)
         faults = self._cases(settings, effort, detector.contact.base)
-        return _Parts(settings, effort, observer, detector, noise, scale, gap, links, faults)
+        names = ("dry", "viscous")
+        rows = [per_joint(model, f"drag.{x}", getattr(settings.drag, x)) for x in names]
+        drag = np.array([*rows, per_joint(model, "noise.spike", settings.noise.spike)])
+        return _Parts(settings, effort, observer, detector, noise, scale, gap, links, faults, drag)
 
     def _cases(
         self, settings: MonitorSettings, effort: EffortSettings, limit: Array
@@ -295,6 +300,10 @@ class ContactMonitor:
         self._parts, detector = parts, parts.detector
         self._own[int(at.SETTLING_TIME)] = detector.settling
         self._own[int(at.LONGEST_STEP)] = parts.observer.longest_step
+        for row, values in zip((at.DRY, at.VISCOUS, at.SPIKE), parts.drag, strict=True):
+            self._rows[int(row)] = values
+        speed = parts.settings.drag.speed if parts.drag[:2].any() else 0.0
+        self._own[int(at.DRAG_SPEED)] = speed
         self._own[int(at.NOISE_TEST)] = parts.noise.active
         self._own[int(at.MOVING)] = detector.contact.moving or detector.collision.moving
         self._rows[int(at.GAIN)] = parts.observer.gain

@@ -5,6 +5,8 @@ They stand apart so that nodes that only declare them need not compile the detec
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from ..dynamics.dispatch import per_joint
 from ..errors import ArgumentError
 from ..model.robot import RobotModel
@@ -78,15 +80,30 @@ class NoiseWindow(ParameterSet):
         0.0, "a contact deviates by this many standard deviations; 0: no test", low=0.0
     )
     base: tuple[float, ...] = setting(
-        (1.0,), "standard deviation at rest", "N m or N", low=MIN_SIGMA
+        (1.0,), "standard deviation of a standing or creeping joint", "N m or N", low=MIN_SIGMA
     )
-    in_motion: tuple[float, ...] = setting((0.0,), "added once a joint moves", "N m or N", low=0.0)
+    in_motion: tuple[float, ...] = setting(
+        (0.0,), "added once a joint moves; negative where that is quieter", "N m or N"
+    )
     per_velocity: tuple[float, ...] = setting(
         (0.0,), "added per unit of speed", "N m s/rad", low=0.0
+    )
+    at_rest: tuple[float, ...] = setting(
+        (0.0,), "base once the whole arm has rested; 0: as before", "N m or N", low=0.0
     )
     correlation: tuple[float, ...] = setting(
         (0.0,), "between joints, row by row below the diagonal; a single 0: none", "", -1.0, 1.0
     )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if len(self.base) == len(self.in_motion) or 1 in (len(self.base), len(self.in_motion)):
+            moving = np.array(self.base) + np.array(self.in_motion)
+            if (moving < MIN_SIGMA).any():
+                raise ArgumentError(
+                    f"base and in_motion of the noise must add up to a positive deviation, got "
+                    f"{self.base} and {self.in_motion}"
+                )
 
 
 @dataclass(frozen=True)
@@ -98,7 +115,24 @@ class NoiseSettings(ParameterSet):
     collision: float = setting(
         2.0, "a collision deviates by this many times the threshold", low=1.0, high=1e3
     )
-    speed: float = setting(0.05, "joint speed of `in_motion`", "rad/s or m/s", low=1e-4)
+    speed: float = setting(0.1, "a slower joint creeps", "rad/s or m/s", low=1e-4)
+    rest_time: float = setting(
+        1.5, "an arm that stops gets as quiet as `at_rest` with this time constant", "s", low=1e-3
+    )
+    spike: tuple[float, ...] = setting(
+        (1e6,), "usual zigzag of the torque from sample to sample; more is not trusted", "N m or N"
+    )
+
+
+@dataclass(frozen=True)
+class DragSettings(ParameterSet):
+    """Friction that the model lacks or, negative, has too much of; as `tune` learns it."""
+
+    dry: tuple[float, ...] = setting((0.0,), "against the motion once a joint moves", "N m or N")
+    viscous: tuple[float, ...] = setting((0.0,), "per unit of speed", "N m s/rad")
+    speed: float = setting(
+        0.05, "joint speed within which `dry` changes sign", "rad/s or m/s", low=1e-4
+    )
 
 
 @dataclass(frozen=True)
@@ -135,6 +169,7 @@ class MonitorSettings:
     contact: ThresholdSettings = group(ThresholdSettings, base=(2.0,))
     collision: ThresholdSettings = group(ThresholdSettings, base=(4.0,))
     force: ForceSettings = group(ForceSettings)
+    drag: DragSettings = group(DragSettings)
     noise: NoiseSettings = group(NoiseSettings)
     bias: BiasSettings = group(BiasSettings)
     isolation: IsolationSettings = group(IsolationSettings)

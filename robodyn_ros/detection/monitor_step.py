@@ -28,6 +28,7 @@ from .noise import (
     find_contact,
     learn_bias,
     restart_noise,
+    spike,
 )
 from .noise import LEVEL as NOISE_LEVEL
 from .observer import observe, restart_observer, set_step
@@ -58,7 +59,8 @@ RESTARTS, USABLE, LATE = 1, 2, 4
 # with their time [s] and number of samples, the stuck joint, the scale of the effort, whether all
 # joints are tested together by their noise; duration of the step [s], 0 if its external torque is
 # not known; 0, or a decision about the link is due: that duration, negative if the contact is
-# over; 0, or the joint at its stop: counted from 1, negative at the lower one
+# over; 0, or the joint at its stop: counted from 1, negative at the lower one; speed within which
+# the friction that the model lacks changes sign, 0 without any
 (
     LAST,
     RUNNING,
@@ -76,17 +78,19 @@ RESTARTS, USABLE, LATE = 1, 2, 4
     STEP,
     LINK_DUE,
     STOP,
+    DRAG_SPEED,
     SCALARS,
-) = (U(k) for k in range(17))
+) = (U(k) for k in range(18))
 # Rows, n numbers each: residual, previous velocity, smoothed acceleration, torque, its mean over
 # the step and its change, residual without what gaps may have caused, observer gain, contact
 # threshold at rest (inf for a masked joint), torque change that counts for stuck readings, the
 # residual with its bias, mean external torque of the step and the bound of its error, lowest and
-# highest position, whether the velocity reads the same as before
+# highest position, whether the velocity reads the same as before, dry and viscous friction that
+# the model lacks, usual zigzag of the torque
 (
     R, QD, QDD, TAU, MEAN, CHANGE, CERTAIN, GAIN, LIMIT, ENOUGH, RAW, EXTERNAL, ERROR, LOWEST,
-    HIGHEST, SAME, ROWS,
-) = (U(k) for k in range(17))  # fmt: skip
+    HIGHEST, SAME, DRY, VISCOUS, SPIKE, ROWS,
+) = (U(k) for k in range(20))  # fmt: skip
 
 
 @kernel(f"int64({MEMORY})")
@@ -136,18 +140,26 @@ def _compare(detector, common, own, r, qd, qdd, dt):
 
 
 @inline
-def _take_increment(rows, tau, dt):
+def _take_increment(rows, dt):
     """Write the mean external torque of a step, from the residual before and after it.
 
     The residual is its first-order filter (see `observer`). EXTERNAL holds the residual before.
     """
     gain, blend = -1.0, 0.0
-    for k in range(U(tau.size)):
+    for k in range(U(rows.shape[1])):
         if rows[GAIN, k] != gain:  # most arms have one gain for all joints
             gain = rows[GAIN, k]
             blend = -math.expm1(-gain * dt)
         rows[EXTERNAL, k] += (rows[RAW, k] - rows[EXTERNAL, k]) / blend
-        rows[ERROR, k] = abs(tau[k] - rows[MEAN, k])
+
+
+@inline
+def _take_off_drag(rows, own, qd, first):
+    """Take the friction that the model lacks off the mean torque of a step."""
+    for k in range(U(qd.size)):
+        v = qd[k] if first else 0.5 * (rows[QD, k] + qd[k])
+        dry = rows[DRY, k] * math.tanh(v / own[DRAG_SPEED])
+        rows[MEAN, k] -= dry + rows[VISCOUS, k] * v
 
 
 @inline
@@ -213,6 +225,12 @@ def _judge(
     first = own[RUNNING] == 0.0
     dt = own[LONGEST_STEP] if first else min(dt, own[LONGEST_STEP])
     inexact = fill_gap(gap, gap_common, tau, dt, mean)
+    for k in range(n):
+        error[k] = abs(tau[k] - mean[k])
+        if not first:  # a spike is known for one once it is over
+            error[k] += spike(change[k], tau[k] - rows[TAU, k], rows[SPIKE, k])
+    if own[DRAG_SPEED] != 0.0:
+        _take_off_drag(rows, own, qd, first)
     set_step(observer, dt)
     for k in range(n):
         external[k] = raw[k]
@@ -225,13 +243,13 @@ def _judge(
     for k in range(n):
         same[k] = 1.0 if qd[k] == qd_before[k] else 0.0
         qd_before[k] = qd[k]
-        change[k] = tau[k] - rows[TAU, k]
+        change[k] = 0.0 if first else tau[k] - rows[TAU, k]
         rows[TAU, k] = tau[k]
         r[k] = raw[k] - noise[BIAS, k]
     own[RUNNING], own[LAST] = 1.0, t
     if first:
         return reason
-    _take_increment(rows, tau, dt)
+    _take_increment(rows, dt)
     own[STEP] = dt
     touched = 0
     if own[NOISE_TEST] != 0.0:

@@ -10,6 +10,9 @@ tested together, by their covariance, which grows with the speed of each joint:
     d_w^2 = (y_w - b)^T Sigma_w^-1 (y_w - b),    Sigma_w = D C_w D,   D = diag(sigma_w(|qd|))
     score = max over w of d_w / threshold_w
 
+A spike of the torque, up and down from sample to sample, is not trusted: beyond its usual height
+it bounds the error of the mean, and y counts only as far as it exceeds that.
+
 The bias b is what sensors and model are off by. It is learnt while the arm is untouched: while the
 score of all tests has been below `doubt` for `quiet` seconds; otherwise it is frozen. At the start
 the mean of the first moments is taken for it, up to `start_limit`; a contact that is there already
@@ -51,27 +54,30 @@ REST_TIME = (
     1.5  # [s] after a contact in which the valley counts: the joints have settled elsewhere
 )
 NOISE_PER_THRESHOLD = 0.1  # deviation over contact threshold, where no noise is tuned
+RESTING = 0.25  # share of the speed of creeping: no joint of a resting arm is faster
 INVOLVED = 0.5  # share of the threshold at which a joint alone is named
 
 # Rows, n numbers each: bias and its limits, at the start and later; sum of the first increments;
 # deviation of each joint in the worse window, over the threshold; work space; then for each window
 # sigma at rest, its rise in motion and per speed, and the windowed mean
 BIAS, START_LIMIT, LIMIT, FIRST, DEVIATION, WORK, SHORT = (U(k) for k in range(7))
-AT_REST, IN_MOTION, PER_VELOCITY, MEAN, WINDOW_ROWS = (U(k) for k in range(5))
+BASE, IN_MOTION, PER_VELOCITY, AT_REST, MEAN, WINDOW_ROWS = (U(k) for k in range(6))
 LONG = SHORT + WINDOW_ROWS
 ROWS = LONG + WINDOW_ROWS
 # Scalars: number of samples, sample at the start of each window, windows and thresholds (0: off),
 # speed of the motion term; bias rate, doubt, quiet time, time at the start over which the bias is
 # averaged, that time so far, whether it is known; calm time; score; level, and time above it; the
-# contact's peak, when it ended, and the valley since; score of a collision
+# contact's peak, when it ended, and the valley since; score of a collision; time constant with
+# which an arm comes to rest, and how far it has not yet, 1 to 0
 (
     COUNT, TAILS, _LONG_TAIL, WINDOWS, _LONG_WINDOW, THRESHOLDS, _LONG_THRESHOLD, SPEED,
     RATE, DOUBT, QUIET, START_TIME, FIRST_TIME, TARED, CALM, SCORE, LEVEL, ABOVE,
-    PEAK, FELL, VALLEY, COLLISION_SCORE, SCALARS,
-) = (U(k) for k in range(23))  # fmt: skip
+    PEAK, FELL, VALLEY, COLLISION_SCORE, REST_TIME_CONSTANT, UNREST, SCALARS,
+) = (U(k) for k in range(25))  # fmt: skip
 
 STATE = (
     COUNT, TAILS, _LONG_TAIL, FIRST_TIME, TARED, CALM, SCORE, LEVEL, ABOVE, PEAK, FELL, VALLEY,
+    UNREST,
 )  # fmt: skip
 
 
@@ -86,6 +92,42 @@ def restart_noise(rows, own):
         for k in range(U(rows.shape[1])):
             rows[FIRST, k] = rows[BIAS, k] = 0.0
     return 0
+
+
+@inline
+def spike(before, after, usual):
+    """Return the height of a spike between two changes of the torque, beyond the usual one."""
+    if before * after >= 0.0:
+        return 0.0
+    return max(min(abs(before), abs(after)) - usual, 0.0)
+
+
+def spikes(tau: Array) -> Array:
+    """Return the heights (T, n) of the spikes in a torque (T, n), where they are over."""
+    change = np.diff(tau, axis=0)
+    found = np.zeros_like(tau)
+    turned = change[:-1] * change[1:] < 0.0
+    found[2:] = np.where(turned, np.minimum(np.abs(change[:-1]), np.abs(change[1:])), 0.0)
+    return found
+
+
+@inline
+def still_unrest(unrest, qd, dt, speed, time_constant):
+    """Return 1 while a joint moves; then it fades."""
+    fastest = 0.0
+    for k in range(U(qd.size)):
+        fastest = max(fastest, abs(qd[k]))
+    return 1.0 if fastest > RESTING * speed else unrest * math.exp(-dt / time_constant)
+
+
+@kernel("void(vector, matrix, float64, float64, vector)")
+def unrest_of(t, qd, speed, time_constant, unrest):
+    """Write how far an arm has not come to rest, 1 to 0, at all samples of a recording."""
+    last = 0.0
+    for k in range(U(t.size)):
+        dt = t[k] - t[k - U(1)] if k > 0 else 0.0
+        last = still_unrest(last, qd[k], dt, speed, time_constant)
+        unrest[k] = last
 
 
 @inline
@@ -111,7 +153,8 @@ def _distance(ring, rows, own, whitening, qd, new, i):
     tail = U(int(own[TAILS + i]))
     if count > U(CAPACITY) and tail < count - U(CAPACITY):
         tail = count - U(CAPACITY)
-    while tail + U(1) < count and t - ring[tail % U(CAPACITY), n + n] > LONGEST * window:
+    # At least one step: where samples are further apart, it is the window
+    while tail + U(2) < count and t - ring[tail % U(CAPACITY), n + n] > LONGEST * window:
         tail += U(1)
     own[TAILS + i] = float(tail)
     begin = tail % U(CAPACITY)
@@ -124,9 +167,11 @@ def _distance(ring, rows, own, whitening, qd, new, i):
         rows[first + MEAN, k] = y
         off, speed = y - rows[BIAS, k], abs(qd[k])
         off -= min(max(off, -wrong), wrong)
-        sigma = rows[first + AT_REST, k] + rows[first + PER_VELOCITY, k] * speed
+        sigma = rows[first + BASE, k]
+        sigma += (1.0 - own[UNREST]) * (rows[first + AT_REST, k] - sigma)
+        sigma += rows[first + PER_VELOCITY, k] * speed
         if rows[first + IN_MOTION, k] != 0.0:
-            sigma += rows[first + IN_MOTION, k] * math.tanh(speed / own[SPEED])
+            sigma += rows[first + IN_MOTION, k] * math.tanh((speed / own[SPEED]) ** 2)
         z[k] = off / sigma
     total = 0.0
     for k in range(n):
@@ -143,6 +188,7 @@ def find_contact(ring, rows, own, whitening, t, dt, qd, mean, error, debounce):
     1 (contact) or 2 (collision).
     """
     new, score = _keep(ring, own, t, dt, mean, error), 0.0
+    own[UNREST] = still_unrest(own[UNREST], qd, dt, own[SPEED], own[REST_TIME_CONSTANT])
     for i in range(U(2)):
         if own[THRESHOLDS + i] == 0.0:
             continue
@@ -225,7 +271,7 @@ def windowed_means(t, external, usable, window, y, filled):
             continue
         for j in range(n):
             R[k, j] = R[k - 1, j] + external[k, j] * (t[k] - t[k - 1])
-        while tail < k and t[k] - t[tail] > LONGEST * window:
+        while tail + 1 < k and t[k] - t[tail] > LONGEST * window:
             tail += 1
         span = t[k] - t[tail]
         filled[k] = span >= SHORTEST * window
@@ -236,7 +282,10 @@ def windowed_means(t, external, usable, window, y, filled):
 
 @kernel("void(vector, matrix, boolean[::1], float64, matrix)")
 def followed_bias(t, y, quiet, rate, bias):
-    """Write the bias (T, n) that follows y (T, n) at a rate [1/s] where it is quiet (T,)."""
+    """Write the bias (T, n) that follows y (T, n) at a rate [1/s] where it is quiet (T,).
+
+    After a contact it begins anew: friction may hold another torque in the joints.
+    """
     started = False
     for k in range(U(t.size)):
         for j in range(U(y.shape[1])):
@@ -245,7 +294,7 @@ def followed_bias(t, y, quiet, rate, bias):
             if quiet[k]:
                 blend = -math.expm1(-rate * (t[k] - t[k - U(1)])) if started else 1.0
                 bias[k, j] += blend * (y[k, j] - bias[k, j])
-        started = started or quiet[k]
+        started = quiet[k]
 
 
 class NoiseDetector:
@@ -263,13 +312,15 @@ class NoiseDetector:
             self.own[int(WINDOWS) + i] = window.window
             self.own[int(THRESHOLDS) + i] = window.threshold
             first = int(SHORT) + i * int(WINDOW_ROWS)
-            sigma = (window.base, window.in_motion, window.per_velocity)
-            for row, values in zip((AT_REST, IN_MOTION, PER_VELOCITY), sigma, strict=True):
+            sigma = (window.base, window.in_motion, window.per_velocity, resting(window))
+            places = (BASE, IN_MOTION, PER_VELOCITY, AT_REST)
+            for row, values in zip(places, sigma, strict=True):
                 self.rows[first + int(row)] = per_joint(model, "noise", values)
             self.whitening[i * n : (i + 1) * n] = whitening(window.correlation, n)
         scalars = {
             SPEED: noise.speed,
             COLLISION_SCORE: noise.collision,
+            REST_TIME_CONSTANT: noise.rest_time,
             RATE: bias.rate,
             DOUBT: bias.doubt,
             QUIET: bias.quiet,
@@ -357,10 +408,26 @@ def correlation_matrix(correlation: tuple[float, ...], n: int) -> Array:
     return np.asarray(C + np.tril(C, -1).T)
 
 
+def moving_share(speed: Array, onset: float) -> Array:
+    """Return how much of its noise in motion a joint has at a speed: 0 at rest, 1 beyond onset."""
+    return np.asarray(np.tanh((speed / onset) ** 2))
+
+
+def resting(window: NoiseWindow) -> Array:
+    """Return the standard deviations of an arm that has rested (n,) or (1,) [N m or N]."""
+    rest, base = np.broadcast_arrays(np.array(window.at_rest), np.array(window.base))
+    return np.where(rest > 0.0, rest, base)
+
+
 def deviations(window: NoiseWindow, speed: Array, onset: float) -> Array:
-    """Return the standard deviations (n,) or (T, n) [N m or N] at speeds of the same shape."""
-    rise = np.array(window.in_motion) * np.tanh(speed / onset)
-    return np.asarray(np.array(window.base) + rise + np.array(window.per_velocity) * speed)
+    """Return the standard deviations (n,) or (T, n) [N m or N] at speeds of the same shape.
+
+    An arm whose joints are all slow is taken for one that has rested.
+    """
+    still = (speed <= RESTING * onset).all(axis=-1, keepdims=True)
+    low = np.where(still, resting(window), np.array(window.base))
+    rise = np.array(window.in_motion) * moving_share(speed, onset)
+    return np.asarray(low + rise + np.array(window.per_velocity) * speed)
 
 
 def mean_noise(model: RobotModel, settings: MonitorSettings, speed: Array) -> Array:

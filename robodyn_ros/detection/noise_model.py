@@ -1,16 +1,22 @@
 """Noise of the momentum increments without contact: learnt from recordings.
 
 `learn_noise` finds, for both windows of `noise`, the standard deviation of every joint as a
-function of its speed, the correlation between joints, and the thresholds: as low as an allowed
-rate of false alarms permits. Alarms are counted by the monitor itself, on recordings that were
-left out of the fit.
+function of its speed, the correlation between joints, and the thresholds.
+
+The deviations have the shape of the bulk of the noise (a robust quantile at each speed), but the
+size of its peaks, for joints that stand or creep and for joints that move apart: a joint with
+rare spikes is trusted less than one with a steady hum of the same size. A peak is what the
+detector would see, which asks an increment to last for its debounce; single outliers do not
+count. Every recording is compared with the others: the largest factor by which one of them
+exceeds the rest is the joint's margin.
+
+In many recordings a few touches may hide that have no label; the loudest of them are left out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +28,14 @@ from ..sensing.sampler import Samples
 from .monitor import monitor_rows
 from .monitor_settings import MIN_SIGMA, BiasSettings, MonitorSettings, NoiseSettings, NoiseWindow
 from .monitor_step import CONTACT
-from .noise import deviations, followed_bias, whitening, windowed_means
+from .noise import (
+    followed_bias,
+    moving_share,
+    spikes,
+    unrest_of,
+    whitening,
+    windowed_means,
+)
 
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -31,16 +44,23 @@ SPEED_BINS = 10  # of equal numbers of samples, in which deviations are measured
 MIN_BIN = 20  # samples
 ROBUST = 0.75  # quantile of deviations that stands for all: touches may be among the larger ones
 NORMAL_QUANTILE = 1.150  # 75 % of a normal distribution lie within this many standard deviations
-FLOOR = 0.7  # of the lowest deviation of all bins: deviation at rest
+FLOOR = 0.7  # of the lowest deviation of all bins: least deviation
 SHRINKAGE = 0.2  # of correlations: few independent samples
 TRIMMED = 0.95  # share of samples that correlations are learnt from
-TYPICAL = 0.9  # quantile of the distance that thresholds are multiples of
-FACTORS = (0.5, 50.0)  # range of these multiples
-HALVINGS = 12  # of that range
-FOLDS = 6  # parts that are left out in turn
+RARE = 0.05  # share of the samples below which a class is not known
+UNLABELLED = 0.05  # share of the recordings that may hold a touch without a label
+LOWEST_PEAK = 0.3  # of the joints' usual peak: the peak of a joint that hardly moved
+HALVINGS = 10  # of the range of thresholds
+FACTORS = (0.3, 30.0)  # that range
+PARTS = 3  # of a single recording, which take the place of several ones
 OFFSET_SHARE = 0.01  # of the effort limit: offset of a torque sensor
 START_MARGIN = 1.5  # limits of the bias over the biases seen
-MIN_MARGIN = 1.2  # thresholds over the lowest ones without an alarm, for other motions
+MIN_MARGIN = 1.2  # deviations over the largest peaks, for other motions
+USUAL_SPIKES = 0.99  # share of the samples
+LASTING = (0, 1, 2)  # further samples for which an increment may have to last
+DELAY_WORTH = 0.02  # [s] of debounce must halve the peaks
+RESTED = 0.2  # share of its unrest below which an arm has rested
+REST, SLOW, FAST = 0, 1, 2  # classes: arm has rested; joint stands or creeps; joint moves
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,8 +77,12 @@ class FreeMotion:
         edges = np.linspace(0, self.free.size, count + 1).astype(int)
         inside = np.arange(self.free.size)
         return [
-            replace(self, free=self.free & (inside >= a) & (inside < b))
-            for a, b in zip(edges[:-1], edges[1:], strict=True)
+            replace(
+                self,
+                name=f"{self.name}, part {k + 1}",
+                free=self.free & (inside >= a) & (inside < b),
+            )
+            for k, (a, b) in enumerate(zip(edges[:-1], edges[1:], strict=True))
         ]
 
 
@@ -67,8 +91,10 @@ class LearntNoise:
     """What `learn_noise` found."""
 
     settings: MonitorSettings
-    needs: dict[str, float]  # thresholds at which each recording is quiet, over those of all
+    needs: dict[str, float]  # how far each recording's largest peak exceeds those of all others
+    margins: Array  # (n,) of each joint: the largest such excess, at least MIN_MARGIN
     hours: float  # [h] of all recordings
+    left_out: tuple[str, ...] = ()  # recordings with an alarm, taken for touches
 
 
 def free_motion(
@@ -89,28 +115,152 @@ def free_motion(
 
 @dataclass(frozen=True, eq=False)
 class _Windows:
-    """Windowed means without bias (K, n), where both windows are filled with free motion."""
+    """Windowed means (K, n) without bias and what spikes may have caused, where both windows are
+    filled with free motion.
+    """
 
-    qd: Array
+    speed: Array
+    unrest: Array  # (K, 1)
     short: Array
     long: Array
     bias: Array
+    runs: npt.NDArray[np.int64]  # (K,): for how many samples both windows have been filled
+    period: float  # [s]
 
     @classmethod
     def of(cls, motion: FreeMotion, settings: MonitorSettings) -> _Windows:
         t, filled = motion.samples.t, np.ones(motion.samples.t.size, dtype=np.bool_)
         external = np.where(motion.free[:, None], motion.external, 0.0)
-        means = []
+        error = np.maximum(spikes(motion.samples.tau) - np.array(settings.noise.spike), 0.0)
+        error = np.where(motion.free[:, None], error, 0.0)
+        means, errors = [], []
         for window in (settings.noise.short, settings.noise.long):
-            y, full = np.zeros_like(external), np.zeros(t.size, dtype=np.bool_)
+            y, wrong = np.zeros_like(external), np.zeros_like(external)
+            full = np.zeros(t.size, dtype=np.bool_)
             windowed_means(t, external, motion.free, window.window, y, full)
+            windowed_means(t, error, motion.free, window.window, wrong, full)
             means.append(y)
+            errors.append(wrong)
             filled &= full
         bias = np.zeros_like(external)
         if settings.bias.rate > 0.0:
             followed_bias(t, means[1], filled, settings.bias.rate, bias)
-        short, long = ((y - bias)[filled] for y in means)
-        return cls(motion.samples.qd[filled], short, long, bias[filled])
+        short, long = (
+            ((y - bias) - np.clip(y - bias, -wrong, wrong))[filled]
+            for y, wrong in zip(means, errors, strict=True)
+        )
+        place = np.arange(t.size)
+        runs = place - np.maximum.accumulate(np.where(filled, -1, place))
+        qd, noise, unrest = motion.samples.qd, settings.noise, np.zeros(t.size)
+        unrest_of(t, np.ascontiguousarray(qd), noise.speed, noise.rest_time, unrest)
+        kept = np.abs(qd)[filled], unrest[filled, None]
+        period = float(np.median(np.diff(t)))
+        return cls(*kept, short, long, bias[filled], runs[filled], period)
+
+    def classes(self, onset: float) -> Array:
+        """Return in which class each joint is at each sample (3, K, n)."""
+        rested = np.broadcast_to(self.unrest < RESTED, self.speed.shape)
+        moving = moving_share(self.speed, onset) >= 0.5
+        return np.array([rested, ~rested & ~moving, ~rested & moving])
+
+    def lasting(self, y: Array, samples: int) -> Array:
+        """Return what of |y| lasts for so many further samples (K, n)."""
+        size = np.abs(y)
+        least = size.copy()
+        for k in range(1, samples + 1):
+            before = np.zeros_like(size)
+            before[k:] = size[:-k]
+            least = np.minimum(least, np.where(self.runs[:, None] > k, before, 0.0))
+        return least
+
+
+@dataclass(frozen=True, eq=False)
+class _Shape:
+    """Deviation of each joint of an arm that has rested, of one that stands or creeps, of one
+    that moves, and per speed; (n,) each.
+    """
+
+    rest: Array
+    creeping: Array
+    moving: Array
+    per_velocity: Array
+
+    def at(self, windows: _Windows, onset: float) -> Array:
+        share, unrest = moving_share(windows.speed, onset), windows.unrest
+        slow = self.rest * (1.0 - unrest) + self.creeping * unrest
+        return slow * (1.0 - share) + self.moving * share + self.per_velocity * windows.speed
+
+    def scaled(self, factors: Array) -> _Shape:
+        """Return the shape times factors (3, n), by class."""
+        rest, creeping, fast = factors
+        return _Shape(
+            rest * self.rest,
+            creeping * self.creeping,
+            fast * self.moving,
+            fast * self.per_velocity,
+        )
+
+    def ordered(self, known: Flags) -> _Shape:
+        """Return the shape with a creeping joint no quieter than a resting arm; moving joints that
+        are not known (3, n) are as loud as creeping ones.
+        """
+        rest = np.where(known[REST], self.rest, self.creeping)
+        creeping = np.where(known[SLOW], np.maximum(self.creeping, rest), rest)
+        moving = np.where(known[FAST], self.moving, np.maximum(self.moving, creeping))
+        return _Shape(rest, creeping, moving, self.per_velocity)
+
+    def of(self, window: NoiseWindow, scale: float) -> NoiseWindow:
+        """Return the window with these deviations over a scale."""
+        rest, creeping, moving = (
+            np.maximum(x / scale, MIN_SIGMA) for x in (self.rest, self.creeping, self.moving)
+        )
+        base, in_motion, per_velocity, at_rest = (
+            tuple(float(f"{x:.4g}") for x in row)
+            for row in (creeping, moving - creeping, self.per_velocity / scale, rest)
+        )
+        return replace(
+            window, base=base, in_motion=in_motion, per_velocity=per_velocity, at_rest=at_rest
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Fit:
+    """Noise of one window: shape of the bulk, and peaks of every recording over it."""
+
+    shape: _Shape
+    peaks: Array  # (R, 3, n)
+    shares: Array  # (3, n) of all samples
+
+    @property
+    def known(self) -> Flags:
+        """(3, n): whether there are enough samples of a class."""
+        return self.shares >= RARE
+
+    @property
+    def usual(self) -> Flags:
+        """(3, n): the class of each joint with most samples."""
+        return np.asarray(self.shares == self.shares.max(axis=0))
+
+    def sizes(self) -> Array:
+        """Return the largest peaks (3, n) [N m or N]; rare classes: inf."""
+        peak, own = self.largest()[0], self.shape
+        sizes = peak * np.array([own.rest, own.creeping, own.moving])
+        return np.where(self.known, sizes, np.inf)
+
+    def largest(self) -> tuple[Array, Array]:
+        """Return the largest peaks (3, n), but those of touches, and their margins."""
+        ordered = -np.sort(-self.peaks, axis=0)
+        kept = ordered[int(UNLABELLED * len(ordered)) :]
+        peak, second = kept[0], kept[min(1, len(kept) - 1)]
+        seen = (kept > 0.0).sum(axis=0) > 1
+        margin = np.where(seen, peak / np.where(second > 0.0, second, 1.0), 1.0)
+        usual = np.median(peak[peak > 0.0]) if (peak > 0.0).any() else 1.0
+        return np.maximum(peak, LOWEST_PEAK * usual), np.maximum(margin, MIN_MARGIN)
+
+
+def long_means(motion: FreeMotion, settings: MonitorSettings) -> Array:
+    """Return the means over the long window (K, n) [N m or N] in free motion, without bias."""
+    return _Windows.of(motion, settings).long
 
 
 def learn_noise(
@@ -121,55 +271,207 @@ def learn_noise(
     alarms_per_hour: float = 0.0,
     progress: Callable[[float], None] = lambda share: None,
 ) -> LearntNoise:
-    """Return the settings with noise and bias limits from recordings without contact.
+    """Return the settings with noise, bias limits and debounce from motion without contact.
 
-    alarms_per_hour: false alarms that the monitor may raise on recordings left out. With 0 the
-    thresholds are MIN_MARGIN above the lowest ones without an alarm.
+    alarms_per_hour: false alarms that the monitor may raise on these recordings. With 0 every
+    joint gets its margin.
     """
+    if len(motions) == 1:
+        motions = motions[0].parts(PARTS)
+    settings = replace(settings, noise=replace(settings.noise, spike=_usual_spikes(motions)))
     windows = [_Windows.of(motion, settings) for motion in motions]
-    usable = [k for k, w in enumerate(windows) if w.qd.shape[0] >= MIN_BIN]
+    usable = [k for k, w in enumerate(windows) if len(w.speed) >= MIN_BIN]
     if not usable:
         raise ArgumentError("no recording has a free motion as long as a window")
     motions, windows = [motions[k] for k in usable], [windows[k] for k in usable]
-    hours = sum(float(np.ptp(m.samples.t)) for m in motions) / 3600.0
+    period = float(np.median([w.period for w in windows]))
+    hours = sum(float(m.free.sum()) for m in motions) * period / 3600.0
     settings = replace(settings, bias=_bias_limits(model, windows, settings.bias))
-    if len(motions) == 1:
-        tried = motions[0].parts(FOLDS // 2)
-        pieces = [_Windows.of(part, settings) for part in tried]
-        folds = [[k] for k, piece in enumerate(pieces) if piece.qd.shape[0] >= MIN_BIN]
-    else:
-        tried, pieces, count = motions, windows, min(FOLDS, len(motions))
-        folds = [list(range(k, len(motions), count)) for k in range(count)]
-    fitted = [
-        _fit(
-            [pieces[k] for other in folds if other is not fold for k in other] or pieces, settings
-        )
-        for fold in folds
-    ]
+    shapes = [_shape(windows, name, settings.noise.speed) for name in ("short", "long")]
+    fits, debounce = _debounced(windows, shapes, settings, period)
+    settings = replace(settings, debounce=debounce)
+    found, margins = _with_peaks(fits, windows, settings)
     allowed = alarms_per_hour * hours
-
-    def alarms(factor: float) -> float:
-        return sum(
-            _alarms_at(model, tried[k], own, factor)
-            for fold, own in zip(folds, fitted, strict=True)
-            for k in fold
-        )
-
-    factor = _lowest(alarms, allowed, progress)
-    needs = {}
-    for fold, own in zip(folds, fitted, strict=True) if len(tried) <= FOLDS else ():
-        for k in fold:
-            quiet = partial(_alarms_at, model, tried[k], own)
-            needs[tried[k].name] = _lowest(quiet, 0.0) / factor
     if alarms_per_hour == 0.0:
-        factor *= MIN_MARGIN
-    return LearntNoise(_scaled(_fit(windows, settings), factor), needs, hours)
+        allowed = float(int(UNLABELLED * len(motions)))
+    factor = _lowest(lambda x: len(_alarms_at(model, motions, found, x)), allowed, progress)
+    touched = _alarms_at(model, motions, found, factor)
+    names = tuple(dict.fromkeys(motions[k].name for k in touched))
+    if alarms_per_hour == 0.0:
+        found, margins = _with_peaks(fits, windows, settings, marginal=True)
+    return LearntNoise(
+        _scaled(found, factor), _needs(motions, fits), margins, hours, left_out=names
+    )
+
+
+def _usual_spikes(motions: Sequence[FreeMotion]) -> tuple[float, ...]:
+    """Return the usual height of spikes of each joint's torque in free motion."""
+    heights = np.vstack([spikes(m.samples.tau)[m.free] for m in motions])
+    usual = np.quantile(heights, USUAL_SPIKES, axis=0) if len(heights) else np.array([1e6])
+    return tuple(float(f"{x:.3g}") for x in usual)
+
+
+def _shape(windows: Sequence[_Windows], name: str, onset: float) -> _Shape:
+    """Return the shape of one window's noise, by its robust size at each speed."""
+    y = np.vstack([getattr(w, name) for w in windows])
+    speed = np.vstack([w.speed for w in windows])
+    rested = np.vstack([w.unrest for w in windows])[:, 0] < RESTED
+    columns = []
+    for j in range(y.shape[1]):
+        law = _deviation(y[~rested, j], speed[~rested, j], onset) if (~rested).any() else None
+        rest = _robust(y[rested, j]) if rested.sum() >= MIN_BIN else law[0] if law else 0.0
+        columns.append((rest, *(law or (rest, rest, 0.0))))
+    return _Shape(*np.array(columns).T)
+
+
+def _robust(y: Array) -> float:
+    """Return the standard deviation of the bulk of y."""
+    return max(float(np.quantile(np.abs(y), ROBUST)) / NORMAL_QUANTILE, MIN_SIGMA)
+
+
+def _deviation(y: Array, speed: Array, onset: float) -> tuple[float, float, float]:
+    """Return the deviation of one joint that creeps, that moves, and per speed."""
+    from scipy.optimize import nnls  # slow to import
+
+    edges = np.unique(np.quantile(speed, np.linspace(0.0, 1.0, SPEED_BINS + 1)))
+    centres, sizes = [], []
+    for low, high in zip(edges[:-1], edges[1:], strict=True):
+        inside = (speed >= low) & (speed <= high)
+        if inside.sum() >= MIN_BIN:
+            centres.append(0.5 * (low + high))
+            sizes.append(_robust(y[inside]))
+    if not centres:
+        centres, sizes = [float(speed.mean())], [_robust(y)]
+    v, s = np.array(centres), np.array(sizes)
+    least, share = FLOOR * s.min(), moving_share(v, onset)
+    F = np.column_stack([1.0 - share, share, v])
+    weights, _ = nnls(F / s[:, None], (s - least) / s)
+    rest, moving = (max(least + x, MIN_SIGMA) for x in weights[:2])
+    # A class that was never seen is like the other one
+    if not (share < 0.5).any():
+        rest = moving
+    if not (share >= 0.5).any():
+        moving = rest
+    return rest, moving, float(weights[2])
+
+
+def _debounced(
+    windows: Sequence[_Windows],
+    shapes: Sequence[_Shape],
+    settings: MonitorSettings,
+    period: float,
+) -> tuple[list[_Fit], float]:
+    """Return both fits, and the debounce that makes a joint most sensitive for its delay; a
+    debounce that the settings have stays.
+    """
+    classes = [w.classes(settings.noise.speed).sum(axis=1) for w in windows]
+    shares, tried = np.sum(classes, axis=0) / sum(len(w.speed) for w in windows), []
+    for samples in LASTING:
+        debounce = settings.debounce or (samples + 0.5) * period * (samples > 0)
+        lasting = int(debounce / period)
+        fits = [
+            _Fit(shape, _peaks(windows, name, shape, lasting, settings.noise.speed), shares)
+            for name, shape in zip(("short", "long"), shapes, strict=True)
+        ]
+        sizes = np.min([fit.sizes() for fit in fits], axis=0)
+        known = np.isfinite(sizes)
+        first = tried[0][3] if tried else sizes
+        gain = (first[known] / sizes[known]).max() / (1.0 + debounce / DELAY_WORTH)
+        tried.append((gain, debounce, fits, sizes))
+        if settings.debounce:
+            break
+    _, debounce, fits, _ = max(tried, key=lambda row: row[0])
+    return fits, float(f"{debounce:.3g}")
+
+
+def _peaks(
+    windows: Sequence[_Windows], name: str, shape: _Shape, lasting: int, onset: float
+) -> Array:
+    """Return the largest deviations (R, 3, n) of each class; 0: none seen."""
+    found = []
+    for w in windows:
+        share = w.lasting(getattr(w, name), lasting) / shape.at(w, onset)
+        found.append((share * w.classes(onset)).max(axis=1))
+    return np.array(found)
+
+
+def _with_peaks(
+    fits: Sequence[_Fit],
+    windows: Sequence[_Windows],
+    settings: MonitorSettings,
+    marginal: bool = False,
+) -> tuple[MonitorSettings, Array]:
+    """Return settings whose deviations are in proportion to the peaks, marginal: with margins;
+    and the margins (n,).
+    """
+    noise = settings.noise
+    period = float(np.median([w.period for w in windows]))
+    lasting = int(settings.debounce / period)
+    done, margins = {}, []
+    for name, fit in zip(("short", "long"), fits, strict=True):
+        peak, margin = fit.largest()
+        margins.append(margin.max(axis=0))
+        shape = fit.shape.scaled(peak)
+        z = [getattr(w, name) / shape.at(w, noise.speed) for w in windows]
+        correlation = _correlation(np.vstack(z))
+        together = _together(z, windows, correlation, lasting)
+        # Deviations of the usual class are those of the bulk, the threshold does the rest
+        typical = float(np.median(np.max(np.where(fit.usual, peak * together[:, None], 0.0), 0)))
+        shape = shape.scaled(together[:, None] * (margin if marginal else np.ones_like(margin)))
+        window = shape.ordered(fit.known).of(getattr(noise, name), typical)
+        done[name] = replace(window, correlation=correlation, threshold=typical)
+    return replace(settings, noise=replace(noise, **done)), np.max(margins, axis=0)
+
+
+def _together(
+    z: Sequence[Array],
+    windows: Sequence[_Windows],
+    correlation: tuple[float, ...],
+    lasting: int,
+) -> Array:
+    """Return factors (3,) of the classes, with which the peaks of all joints together are alike
+    in an arm that has rested and in one that has not.
+    """
+    W, peaks = whitening(correlation, z[0].shape[1]), []
+    for one, w in zip(z, windows, strict=True):
+        d = w.lasting(np.linalg.norm(one @ W.T, axis=1)[:, None], lasting)
+        rested = w.unrest < RESTED
+        peaks.append([np.where(part, d, 0.0).max() for part in (rested, ~rested)])
+    ordered = -np.sort(-np.array(peaks), axis=0)
+    rest, other = ordered[int(UNLABELLED * len(ordered))]
+    return np.array([rest or other, other or rest, other or rest])
+
+
+def _correlation(z: Array) -> tuple[float, ...]:
+    """Return the correlations of z (K, n), trimmed, shrunk, row by row below the diagonal."""
+    n = z.shape[1]
+    correlation: tuple[float, ...] = (0.0,)
+    for _ in range(3):  # each round leaves out what is far from the last one
+        d = np.linalg.norm(z @ whitening(correlation, n).T, axis=1)
+        kept = z[d <= np.quantile(d, TRIMMED)]
+        C = kept.T @ kept
+        C /= np.sqrt(np.outer(np.diag(C), np.diag(C)))
+        correlation = tuple(float(x) for x in (1.0 - SHRINKAGE) * C[np.tril_indices(n, -1)])
+        correlation = correlation or (0.0,)  # a single joint
+    return correlation
+
+
+def _needs(motions: Sequence[FreeMotion], fits: Sequence[_Fit]) -> dict[str, float]:
+    """Return how far the largest peak of each recording exceeds those of all others."""
+    needs = {}
+    for k, motion in enumerate(motions):
+        excess = [0.0]
+        for fit in fits:
+            others = np.delete(fit.peaks, k, axis=0)
+            if len(others):
+                most = others.max(axis=0)
+                excess.append(float((fit.peaks[k] / np.where(most > 0.0, most, np.inf)).max()))
+        needs[motion.name] = max(excess)
+    return needs
 
 
 def _lowest(
-    alarms: Callable[[float], float],
-    allowed: float,
-    progress: Callable[[float], None] = lambda share: None,
+    alarms: Callable[[float], float], allowed: float, progress: Callable[[float], None]
 ) -> float:
     """Return the lowest factor with at most `allowed` alarms, to a few percent."""
     low, high = np.log(FACTORS)
@@ -184,12 +486,14 @@ def _lowest(
 
 
 def _alarms_at(
-    model: RobotModel, motion: FreeMotion, settings: MonitorSettings, factor: float
-) -> int:
-    """Return how many contacts that begin in free motion the monitor finds at these thresholds."""
-    rows = monitor_rows(model, motion.samples, _scaled(settings, factor))
-    touched = rows.level >= CONTACT
-    return int((touched & motion.free & ~np.roll(touched, 1)).sum())
+    model: RobotModel, motions: Sequence[FreeMotion], settings: MonitorSettings, factor: float
+) -> list[int]:
+    """Return the recording of every contact that the monitor finds in free motion."""
+    scaled, found = _scaled(settings, factor), []
+    for k, motion in enumerate(motions):
+        touched = monitor_rows(model, motion.samples, scaled).level >= CONTACT
+        found += [k] * int((touched & motion.free & ~np.roll(touched, 1)).sum())
+    return found
 
 
 def _scaled(settings: MonitorSettings, factor: float) -> MonitorSettings:
@@ -197,63 +501,6 @@ def _scaled(settings: MonitorSettings, factor: float) -> MonitorSettings:
     short = replace(noise.short, threshold=factor * noise.short.threshold)
     long = replace(noise.long, threshold=factor * noise.long.threshold)
     return replace(settings, noise=replace(noise, short=short, long=long))
-
-
-def _fit(windows: Sequence[_Windows], settings: MonitorSettings) -> MonitorSettings:
-    """Return the noise of these recordings; thresholds: the TYPICAL quantile of the distance."""
-    noise, speed = settings.noise, np.abs(np.vstack([w.qd for w in windows]))
-    short, long = (
-        _fit_window(window, np.vstack(means), speed, noise.speed)
-        for window, means in (
-            (noise.short, [w.short for w in windows]),
-            (noise.long, [w.long for w in windows]),
-        )
-    )
-    return replace(settings, noise=replace(noise, short=short, long=long))
-
-
-def _fit_window(window: NoiseWindow, y: Array, speed: Array, onset: float) -> NoiseWindow:
-    columns = [_deviation(y[:, j], speed[:, j], onset) for j in range(y.shape[1])]
-    base, in_motion, per_velocity = (tuple(map(float, row)) for row in np.array(columns).T)
-    fitted = replace(window, base=base, in_motion=in_motion, per_velocity=per_velocity)
-    z = y / deviations(fitted, speed, onset)
-    n = y.shape[1]
-    correlation: tuple[float, ...] = (0.0,)
-    for _ in range(3):  # trimmed: each round leaves out what is far from the last one
-        d = _norm(z, whitening(correlation, n))
-        kept = z[d <= np.quantile(d, TRIMMED)]
-        C = kept.T @ kept
-        C /= np.sqrt(np.outer(np.diag(C), np.diag(C)))
-        correlation = tuple(float(x) for x in (1.0 - SHRINKAGE) * C[np.tril_indices(n, -1)])
-        correlation = correlation or (0.0,)  # a single joint
-    fitted = replace(fitted, correlation=correlation)
-    typical = float(np.quantile(_norm(z, whitening(correlation, n)), TYPICAL))
-    return replace(fitted, threshold=typical)
-
-
-def _deviation(y: Array, speed: Array, onset: float) -> tuple[float, float, float]:
-    """Return the deviation at rest, its rise in motion and per speed, of one joint."""
-    from scipy.optimize import nnls  # slow to import
-
-    edges = np.unique(np.quantile(speed, np.linspace(0.0, 1.0, SPEED_BINS + 1)))
-    centres, sizes = [], []
-    for low, high in zip(edges[:-1], edges[1:], strict=True):
-        size = np.abs(y[(speed >= low) & (speed <= high)])
-        if size.size >= MIN_BIN:
-            centres.append(0.5 * (low + high))
-            sizes.append(np.quantile(size, ROBUST) / NORMAL_QUANTILE)
-    if not centres:
-        centres = [float(speed.mean())]
-        sizes = [float(np.quantile(np.abs(y), ROBUST)) / NORMAL_QUANTILE]
-    v, s = np.array(centres), np.maximum(sizes, MIN_SIGMA)
-    rest = FLOOR * s.min()
-    F = np.column_stack([np.ones_like(v), np.tanh(v / onset), v])
-    weights, _ = nnls(F / s[:, None], (s - rest) / s)
-    return max(rest + weights[0], MIN_SIGMA), float(weights[1]), float(weights[2])
-
-
-def _norm(z: Array, W: Array) -> Array:
-    return np.asarray(np.linalg.norm(z @ W.T, axis=1))
 
 
 def _bias_limits(

@@ -6,17 +6,29 @@ thresholds that stay quiet beside it. `smallest_forces` says what the settings c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
+from ..detection.drag import learn_drag
 from ..detection.monitor import monitor_rows
-from ..detection.monitor_settings import BiasSettings, MonitorSettings, ThresholdSettings
+from ..detection.monitor_settings import (
+    BiasSettings,
+    DragSettings,
+    MonitorSettings,
+    ThresholdSettings,
+)
 from ..detection.monitor_step import UNKNOWN
 from ..detection.noise import deviations, whitening
-from ..detection.noise_model import LearntNoise, free_motion, learn_noise
+from ..detection.noise_model import (
+    FreeMotion,
+    LearntNoise,
+    free_motion,
+    learn_noise,
+    long_means,
+)
 from ..dynamics.kinematics import jacobian
 from ..errors import ArgumentError
 from ..model.robot import RobotModel
@@ -31,6 +43,7 @@ from .tuning import COLLISION_FACTOR, MIN_THRESHOLD, as_settings, threshold_shap
 BIAS_RATE = 1.0  # [1/s], unless the settings have another one
 NO_THRESHOLD = 1e6  # [N m or N]
 WIDE_MARGIN = 2.5  # joint thresholds over all that was seen: the noise test is the fine one
+USUAL_GAPS, GAP_MARGIN = 0.999, 1.1  # share of the gaps, and more, that the observer bridges
 POSTURES, DIRECTIONS = 200, 24  # over which the smallest force is taken
 FOUND = 0.95  # share of postures and directions in which it is found
 
@@ -81,14 +94,21 @@ def learn(
     settings = settings or MonitorSettings()
     if settings.bias.rate == 0.0:
         settings = replace(settings, bias=BiasSettings(rate=BIAS_RATE))
+    all_samples = [samples_of(model, log, sensing) for log in logs]
+    settings = replace(settings, gain=_gain(settings.gain, all_samples))
     off = ThresholdSettings(base=(NO_THRESHOLD,))
     plain = replace(settings, contact=off, collision=off)
-    motions = []
-    for k, log in enumerate(logs):
-        samples = samples_of(model, log, sensing)
-        spans = contacts[k] if contacts else ()
-        name = names[k] if names else f"recording {k + 1}"
-        motions.append(free_motion(model, name, samples, plain, spans))
+
+    def motions_with(changed: MonitorSettings) -> list[FreeMotion]:
+        found = []
+        for k, samples in enumerate(all_samples):
+            spans = contacts[k] if contacts else ()
+            name = names[k] if names else f"recording {k + 1}"
+            found.append(free_motion(model, name, samples, changed, spans))
+        return found
+
+    progress(0.0, "friction")
+    plain, motions = _with_friction(model, plain, motions_with)
     learnt = learn_noise(
         model,
         motions,
@@ -108,6 +128,51 @@ def learn(
     contact = as_settings(shape.scaled(WIDE_MARGIN))
     collision = as_settings(shape.scaled(WIDE_MARGIN * COLLISION_FACTOR))
     return replace(learnt, settings=replace(learnt.settings, contact=contact, collision=collision))
+
+
+def _gain(gain: tuple[float, ...], samples: Sequence[Samples]) -> tuple[float, ...]:
+    """Return the observer gain, lower where samples are further apart than it allows.
+
+    K dt must not exceed 1: at a gap the observer starts anew, and contacts are cut in two.
+    """
+    steps = np.concatenate([np.diff(x.t[x.valid]) for x in samples])
+    usual = float(np.quantile(steps, USUAL_GAPS))
+    highest = float(f"{1.0 / (GAP_MARGIN * max(usual, 1e-6)):.2g}")
+    return tuple(min(x, highest) for x in gain)
+
+
+def _with_friction(
+    model: RobotModel,
+    settings: MonitorSettings,
+    motions_with: Callable[[MonitorSettings], list[FreeMotion]],
+) -> tuple[MonitorSettings, list[FreeMotion]]:
+    """Return settings and increments with the friction that leaves least: the model's or none,
+    and what either of them lacks.
+    """
+    tried = []
+    for friction in (False, True) if _has_friction(model) else (settings.friction,):
+        plain = replace(settings, friction=friction, drag=DragSettings())
+        drag = learn_drag(motions_with(plain), settings)
+        plain = replace(plain, drag=drag)
+        motions = motions_with(plain)
+        tried.append((_size(motions, plain), plain, motions))
+    _, plain, motions = min(tried, key=lambda row: row[0])
+    return plain, motions
+
+
+def _has_friction(model: RobotModel) -> bool:
+    """Return whether the model has friction."""
+    return bool(model.viscous.any() or model.coulomb.any() or model.friction_load.any())
+
+
+def _size(motions: Sequence[FreeMotion], settings: MonitorSettings) -> float:
+    """Return the mean log size of the external torque of all joints in free motion."""
+    sizes = []
+    for motion in motions:
+        means = long_means(motion, settings)
+        if len(means):
+            sizes.append(np.log(np.maximum(np.sqrt(np.mean(means**2, axis=0)), 1e-9)))
+    return float(np.mean(sizes))
 
 
 def smallest_forces(
