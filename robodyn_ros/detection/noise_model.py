@@ -58,7 +58,8 @@ START_MARGIN = 1.5  # limits of the bias over the biases seen
 MIN_MARGIN = 1.2  # deviations over the largest peaks, for other motions
 USUAL_SPIKES = 0.99  # share of the samples
 LASTING = (0, 1, 2)  # further samples for which an increment may have to last
-DELAY_WORTH = 0.02  # [s] of debounce must halve the peaks
+DELAY_WORTH = 0.02  # [s] of debounce must halve the peaks of a joint,
+WORTHWHILE = 1.5  # and by this factor more
 RESTED = 0.2  # share of its unrest below which an arm has rested
 REST, SLOW, FAST = 0, 1, 2  # classes: arm has rested; joint stands or creeps; joint moves
 
@@ -380,7 +381,9 @@ def _debounced(
         tried.append((gain, debounce, fits, sizes))
         if settings.debounce:
             break
-    _, debounce, fits, _ = max(tried, key=lambda row: row[0])
+    gain, debounce, fits, _ = max(tried, key=lambda row: row[0])
+    if gain < WORTHWHILE:
+        _, debounce, fits, _ = tried[0]
     return fits, float(f"{debounce:.3g}")
 
 
