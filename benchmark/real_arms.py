@@ -9,7 +9,6 @@ or in the folder that ROBODYN_DATA names. docs/real_arms.md tells what the figur
 
 from __future__ import annotations
 
-import importlib
 import time
 from collections.abc import Callable, Sequence
 
@@ -17,6 +16,7 @@ import real_dummy
 import real_effort
 import real_motion
 import real_touches
+import real_ur10e
 import recorded_arms
 from figures import Figure, finish, options
 from real_figures import real_table
@@ -26,16 +26,10 @@ WIDTH = 150  # characters of the table
 Part = Callable[[Console, bool], Sequence[Figure]]
 
 
-def ur10e(console: Console, quick: bool) -> Sequence[Figure]:
-    """The UR10e has a program of its own."""
-    figures: Part = importlib.import_module("real_ur10e").figures
-    return figures(console, quick)
-
-
 # Name, files, and what makes the figures
 PARTS: dict[str, tuple[Sequence[str], Part]] = {
     "touches": (real_touches.NEEDS, real_touches.figures),
-    "ur10e": (("ur10e/ur10e.urdf",), ur10e),
+    "ur10e": (real_ur10e.NEEDS, real_ur10e.figures),
     "motion": (("panda", "fr3"), real_motion.figures),
     "effort": (("kuka_med7", "ur3"), real_effort.figures),
     "dummy": (real_dummy.NEEDS, real_dummy.figures),

@@ -44,12 +44,13 @@ def todays_settings(
     logs: Sequence[rd.Log],
     contacts: Sequence[Spans] = (),
     gain: float = 50.0,
+    friction: bool = False,
 ) -> rd.MonitorSettings:
     """Thresholds of each joint, as `calibrate` finds them on free motion: no noise test, no bias.
 
     This is what the package did before it knew its noise.
     """
-    settings = rd.MonitorSettings(gain=(gain,))
+    settings = rd.MonitorSettings(gain=(gain,), friction=friction)
     r, qd = [], []
     for k, log in enumerate(logs):
         found = rd.detect(model, log, settings)

@@ -22,7 +22,8 @@ import robodyn_ros as rd
 Array = np.ndarray
 RAMP, WITHIN = 0.05, 0.1  # [s]
 HISTORY = 2.0  # [s] of motion at least before a force
-FORCES = np.geomspace(1.0, 200.0, 41)  # [N] that are tried
+FORCES = np.geomspace(1.0, 1000.0, 53)  # [N] that are tried
+MOVING = 0.1  # [rad/s] of a joint of an arm in motion
 MOMENTS = 300
 SHARE = 95  # [%] of the moments
 SEED = 19
@@ -88,12 +89,22 @@ def quiet_factor(model: rd.RobotModel, log: rd.Log, settings: rd.MonitorSettings
 
 
 def smallest_forces(
-    model: rd.RobotModel, log: rd.Log, settings: rd.MonitorSettings, moments: int
+    model: rd.RobotModel,
+    log: rd.Log,
+    settings: rd.MonitorSettings,
+    moments: int,
+    moving: bool = False,
 ) -> Array:
-    """(moments,) [N]: the smallest force found at each moment; infinite: none of FORCES."""
+    """(moments,) [N]: the smallest force found at each moment; infinite: none of FORCES.
+
+    moving: only at moments at which the arm moves.
+    """
     random = np.random.default_rng(SEED)
     t, link, found = log.t, model.link_names[-1], []
-    for onset in np.sort(random.uniform(t[0] + HISTORY, t[-1] - WITHIN, moments)):
+    chosen = (t > t[0] + HISTORY) & (t < t[-1] - WITHIN)
+    if moving:
+        chosen &= np.abs(log.qd).max(axis=1) > MOVING
+    for onset in np.sort(random.choice(t[chosen], moments)):
         direction = random.normal(size=3)
         direction /= np.linalg.norm(direction)
         first, last = (int(k) for k in np.searchsorted(t, [onset, onset + WITHIN]))

@@ -55,8 +55,6 @@ def open_analysis(
     ] = None,
 ) -> Iterator[tuple[Any, Any]]:
     """Yield the analysis of a recording and a callback that shows progress."""
-    from rich.progress import Progress
-
     from ..recording.command import AnalysisOptions, analysed, parse_contacts
     from ..recording.run import Sources
 
@@ -70,14 +68,22 @@ def open_analysis(
         common.parse_gains(gains),
         parse_contacts(contact or []),
     )
+    with _progress("analysing") as show, analysed(options, show) as analysis:
+        yield analysis, show
+
+
+@contextlib.contextmanager
+def _progress(what: str) -> Iterator[Callable[[float, str], None]]:
+    """Yield a callback that shows progress: share done, current step."""
+    from rich.progress import Progress
+
     with Progress(console=common.error_console, transient=True) as bar:
-        task = bar.add_task("analysing", total=1.0)
+        task = bar.add_task(what, total=1.0)
 
-        def show(share: float, what: str) -> None:
-            bar.update(task, completed=share, description=escape(what))
+        def show(share: float, step: str) -> None:
+            bar.update(task, completed=share, description=escape(step))
 
-        with analysed(options, show) as analysis:
-            yield analysis, show
+        yield show
 
 
 def recording_command(function: Callable[..., Output]) -> Callable[..., Output]:
@@ -208,17 +214,47 @@ def report(
     return {"out": str(out), **summary(analysis)}, shown
 
 
-@recording_command
 def tune(
-    analysis: Any,
-    progress: Any,
+    as_json: bool,
+    recordings: Annotated[
+        list[Path], Argument(help="ROS 2 or ROS 1 bags, or CSV files, without contact.")
+    ],
     alarms: Annotated[float, Option(help="Allowed false alarms per hour.")] = 0.0,
-) -> Output:
-    """Print parameters of dynamics_node with thresholds that fit a recording, as YAML."""
-    from ..recording.command import tuned_yaml
+    **options: Any,
+) -> None:
+    """Learn offsets, friction, noise and thresholds from recordings without contact.
 
-    text = tuned_yaml(analysis, alarms, progress)
-    return {"yaml": text}, [text.removesuffix("\n")]
+    Prints parameters of dynamics_node as YAML, with the smallest force found at each link.
+    """
+    from ..recording.command import tuned
+
+    analyses = []
+    for path in recordings:
+        with open_analysis(path, **options) as (analysis, _):
+            analyses.append(analysis)
+    with _progress("tuning") as show:
+        found = tuned(analyses, alarms, show)
+    for text in found.warnings:
+        common.print_warning(text)
+    if as_json:
+        facts = {"yaml": found.yaml, "friction": found.friction, "warnings": found.warnings}
+        common.print_json({**facts, "forces": found.forces, "hours": found.hours})
+    else:
+        print(found.yaml.removesuffix("\n"))
+
+
+def _register_tune() -> None:
+    """Register `tune` with the options of the other commands on recordings."""
+    own = {p.name: p for p in _parameters(tune)}
+    shared = _parameters(open_analysis)[1:]
+    json_option = inspect.Parameter("as_json", KEYWORD, default=False, annotation=JsonOption)
+    tune.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [own["recordings"], own["alarms"], *shared, json_option]
+    )
+    app.command()(tune)
+
+
+_register_tune()
 
 
 def events_table(events: Sequence[Any]) -> Table:

@@ -55,10 +55,12 @@ FACTORS = (0.3, 30.0)  # that range
 PARTS = 3  # of a single recording, which take the place of several ones
 OFFSET_SHARE = 0.01  # of the effort limit: offset of a torque sensor
 START_MARGIN = 1.5  # limits of the bias over the biases seen
+DISAGREE = 2.0  # noise of a recording over that of all others: told to the user
 MIN_MARGIN = 1.2  # deviations over the largest peaks, for other motions
 USUAL_SPIKES = 0.99  # share of the samples
 LASTING = (0, 1, 2)  # further samples for which an increment may have to last
-DELAY_WORTH = 0.02  # [s] of debounce must halve the peaks
+DELAY_WORTH = 0.02  # [s] of debounce must halve the peaks of a joint,
+WORTHWHILE = 1.5  # and by this factor more
 RESTED = 0.2  # share of its unrest below which an arm has rested
 REST, SLOW, FAST = 0, 1, 2  # classes: arm has rested; joint stands or creeps; joint moves
 
@@ -95,6 +97,22 @@ class LearntNoise:
     margins: Array  # (n,) of each joint: the largest such excess, at least MIN_MARGIN
     hours: float  # [h] of all recordings
     left_out: tuple[str, ...] = ()  # recordings with an alarm, taken for touches
+
+    def warnings(self, joints: Sequence[str]) -> list[str]:
+        """Return which recordings disagree with the others, and which raise an alarm."""
+        found = []
+        loud = {name: x for name, x in self.needs.items() if x > DISAGREE}
+        if loud:
+            names = ", ".join(f"{name} ({x:.1f} times)" for name, x in loud.items())
+            worst = joints[int(np.argmax(self.margins))]
+            found.append(
+                f"the recordings disagree: {names} the largest noise of all others; joint "
+                f"'{worst}' gets a margin of {self.margins.max():.1f}. Were they touched? Record "
+                "more of such motion"
+            )
+        if self.left_out:
+            found.append(f"an alarm, taken for a touch: {', '.join(self.left_out)}")
+        return found
 
 
 def free_motion(
@@ -380,7 +398,9 @@ def _debounced(
         tried.append((gain, debounce, fits, sizes))
         if settings.debounce:
             break
-    _, debounce, fits, _ = max(tried, key=lambda row: row[0])
+    gain, debounce, fits, _ = max(tried, key=lambda row: row[0])
+    if gain < WORTHWHILE:
+        _, debounce, fits, _ = tried[0]
     return fits, float(f"{debounce:.3g}")
 
 

@@ -19,8 +19,9 @@ from .bags import Bag, Progress, is_bag, open_bag, quiet
 from .events import SAME_CONTACT, events, true_spans
 from .external_torque import ExternalTorque, compared
 from .node_yaml import NodeParameters
+from .noise_tuning import has_friction, learn, smallest_forces
 from .offline import Detection, Event, detect
-from .report import report, yaml_at
+from .report import report
 from .results import write_bag, write_table
 from .run import Run, Sources, Span, read_run, read_table
 from .tuning import Tuning, tune
@@ -112,10 +113,60 @@ def save_report(analysis: Analysis, out: Path, progress: Progress = quiet) -> Tu
     return tuning
 
 
-def tuned_yaml(analysis: Analysis, rate: float, progress: Progress = quiet) -> str:
-    """Return dynamics_node's parameters as YAML, for `rate` false alarms per hour."""
-    tuning = _tuning(analysis, progress)
-    return yaml_at(tuning, analysis.parameters, tuning.scale(rate), analysis.run.name)
+@dataclass(frozen=True, eq=False)
+class Tuned:
+    """Parameters learnt from recordings, and what they can feel."""
+
+    yaml: str  # of dynamics_node
+    friction: str  # whether the model's friction is taken off, and why
+    warnings: list[str]  # recordings that disagree, recordings with alarms
+    forces: dict[str, float]  # [N], the smallest one found at each link in 95 % of postures
+    hours: float  # [h], free of contact
+
+
+def tuned(analyses: Sequence[Analysis], rate: float, progress: Progress = quiet) -> Tuned:
+    """Return dynamics_node's parameters from several recordings of one robot, with at most `rate`
+    false alarms per hour on them.
+    """
+    first = analyses[0]
+    model, parameters, effort = first.found.model, first.parameters, first.parameters.effort
+    if effort.side == "link":
+        model = model.replace(rotor_inertia=0.0)
+    settings = replace(
+        parameters.monitor,
+        friction=effort.friction == "model",
+        gravity_free=effort.gravity == "removed",
+    )
+    contacts = [
+        [(a - x.early + x.run.start, b + x.run.start) for a, b in x.spans or ()] for x in analyses
+    ]
+    learnt = learn(
+        model,
+        [x.run.samples for x in analyses],
+        settings,
+        names=[x.run.name for x in analyses],
+        contacts=contacts,
+        alarms_per_hour=rate,
+        sensing=parameters.sensing,
+        progress=progress,
+    )
+    chosen = learnt.settings
+    q, qd = (np.vstack([getattr(x.run, name) for x in analyses]) for name in ("q", "qd"))
+    forces = smallest_forces(model, chosen, q, qd)
+    friction = "the model has none"
+    if has_friction(model):
+        taken = "taken off" if chosen.friction else "not taken off"
+        friction = f"that of the model is {taken}, which is quieter"
+    remarks = [
+        f"From {', '.join(x.run.name for x in analyses)}, {60.0 * learnt.hours:.1f} min free of "
+        "contact.",
+        f"Friction: {friction}.",
+        *(f"{link}: {force:.3g} N is found" for link, force in forces.items() if force < 1e6),
+        "(force at the link's centre of mass, in 95 % of postures and directions).",
+    ]
+    effort = replace(effort, friction="model" if chosen.friction else "none")
+    yaml = node_yaml.text(replace(parameters, monitor=chosen, effort=effort), remarks)
+    return Tuned(yaml, friction, learnt.warnings(model.joint_names), forces, learnt.hours)
 
 
 def _tuning(analysis: Analysis, progress: Progress) -> Tuning:

@@ -150,7 +150,7 @@ def _with_friction(
     and what either of them lacks.
     """
     tried = []
-    for friction in (False, True) if _has_friction(model) else (settings.friction,):
+    for friction in (False, True) if has_friction(model) else (settings.friction,):
         plain = replace(settings, friction=friction, drag=DragSettings())
         drag = learn_drag(motions_with(plain), settings)
         plain = replace(plain, drag=drag)
@@ -160,7 +160,7 @@ def _with_friction(
     return plain, motions
 
 
-def _has_friction(model: RobotModel) -> bool:
+def has_friction(model: RobotModel) -> bool:
     """Return whether the model has friction."""
     return bool(model.viscous.any() or model.coulomb.any() or model.friction_load.any())
 

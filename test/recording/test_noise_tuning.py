@@ -7,7 +7,7 @@ import pytest
 
 import robodyn_ros as rd
 from robodyn_ros.detection.monitor_settings import MonitorSettings, NoiseSettings
-from robodyn_ros.detection.noise_model import FreeMotion, deviations
+from robodyn_ros.detection.noise_model import FreeMotion, _shape, _Windows
 from robodyn_ros.recording.noise_tuning import learn
 from robodyn_ros.recording.offline import samples_of
 
@@ -104,16 +104,11 @@ def test_deviations_follow_the_speed_of_the_noise():
     speed = np.abs(np.sin(0.7 * t))[:, None] * np.linspace(0.2, 1.0, N)
     slow = rng.normal(size=(T // 50, N)).repeat(50, axis=0)  # constant over a window
     samples = samples_of(MODEL, rd.Log(t, np.zeros((T, N)), speed, np.zeros((T, N))))
-    from robodyn_ros.detection.noise_model import _fit, _Windows
-
     motion = FreeMotion("noise", samples, slow * (0.02 + 0.2 * speed), np.ones(T, dtype=bool))
-    window = _fit([_Windows.of(motion, GAIN)], GAIN).noise.short
-    at = np.full(N, 0.5)
-    np.testing.assert_allclose(
-        deviations(window, at * np.linspace(0.2, 1.0, N), 0.05),
-        0.02 + 0.1 * np.linspace(0.2, 1.0, N),
-        rtol=0.15,
-    )
+    windows = _Windows.of(motion, GAIN)
+    at = replace(windows, speed=0.5 * np.linspace(0.2, 1.0, N)[None], unrest=np.ones((1, 1)))
+    found = _shape([windows], "short", GAIN.noise.speed).at(at, GAIN.noise.speed)[0]
+    np.testing.assert_allclose(found, 0.02 + 0.1 * np.linspace(0.2, 1.0, N), rtol=0.15)
 
 
 def test_tune_needs_recordings():

@@ -9,7 +9,8 @@ from recording_cases import MODEL, TOUCHES, write_bag
 from robodyn_ros.detection.monitor_settings import MonitorSettings, ThresholdSettings
 from robodyn_ros.errors import ArgumentError
 from robodyn_ros.recording import node_yaml
-from robodyn_ros.recording.command import AnalysisOptions, analysed, tuned_yaml
+from robodyn_ros.recording.command import AnalysisOptions, analysed
+from robodyn_ros.recording.command import tuned as tuned_command
 from robodyn_ros.recording.offline import detect
 from robodyn_ros.recording.tuning import (
     COLLISION_FACTOR,
@@ -88,13 +89,33 @@ def test_levels_and_floor(touched, tmp_path):
         assert (np.array(exact.at(scale).contact.base) >= MIN_THRESHOLD * MODEL.tau_max).all()
 
 
-def test_yaml_holds_the_settings(touched, tmp_path):
-    answer, tuning = touched
+def test_the_command_prints_settings_that_are_quiet_on_the_recordings(touched, tmp_path):
+    """Touches are known: what is left raises no alarm, and every touch is still found."""
+    answer, _ = touched
     path = tmp_path / "dynamics_node.yaml"
-    path.write_text(tuned_yaml(answer, 0))
+    result = tuned_command([answer, answer], 0.0)
+    path.write_text(result.yaml)
     found = node_yaml.from_file(path)
-    assert found.monitor == tuning.at(MARGIN)
+    assert found.monitor.noise.long.threshold > 0.0 and found.monitor.bias.rate > 0.0
     assert found.robot == {"name": "lwr_iii"} and found.source == "joint_states"
+    assert "N is found" in result.yaml and set(result.forces) == set(MODEL.link_names)
+    with analysed(AnalysisOptions(answer.bag.path, params=path)) as again:
+        assert all(event.true for event in again.events)
+        assert all(event.detected for event in again.events)
+
+
+def test_the_command_decides_about_friction(tmp_path):
+    """Friction in the recording: taken off where the model has it."""
+    answer, _ = tuned(write_bag(tmp_path / "free", touches=()))
+    result = tuned_command([answer], 0.0)
+    assert "not taken off" in result.friction
+    assert node_yaml_effort(result.yaml, tmp_path).friction == "none"
+
+
+def node_yaml_effort(text, folder):
+    path = folder / "effort.yaml"
+    path.write_text(text)
+    return node_yaml.from_file(path).effort
 
 
 def test_yaml_of_odd_numbers(tmp_path):
@@ -114,13 +135,14 @@ def test_the_node_takes_the_yaml(touched, tmp_path):
 
     from robodyn_ros.nodes.dynamics_node import DynamicsNode
 
-    answer, tuning = touched
+    answer, _ = touched
     path = tmp_path / "tuned.yaml"
-    path.write_text(tuned_yaml(answer, 0))
+    path.write_text(tuned_command([answer], 0.0).yaml)
+    expected = node_yaml.from_file(path).monitor
     with bench(DynamicsNode, args=["--params-file", str(path)]) as there:
         settings = there.nodes[0].settings
         assert there.nodes[0].robot.name == "lwr_iii"
-    assert settings.monitor == tuning.at(MARGIN)
+    assert settings.monitor == expected and expected.noise.short.threshold > 0.0
     assert settings.effort.source == "joint_states"
 
 
