@@ -29,7 +29,7 @@ PUSHED = "ur-20_01_22-push_pose_1"
 PUSHES = ((2.1, 3.1), (4.8, 6.0), (8.6, 9.7), (12.0, 13.1))  # [s], as the recording's notes say
 NOT_FREE = ("push", "oad.", "Load", "19_09_27")  # pushed, loaded, damaged
 GAIN = 20.0  # [1/s], of the observer whose error is told
-SLOW = 0.02  # [rad/s]: a slower joint stands
+SLOW, MOVES = 0.02, 0.2  # [rad/s]: a slower joint stands; highest speed of one that moves
 INSTANTS = 300
 
 
@@ -130,9 +130,9 @@ def torque_error(line: rd.RobotModel, law: rd.RobotModel, logs: Sequence[rd.Log]
     """Error of the torque of joints 2 and 3 in motion, over that of friction as a line."""
     errors: dict[bool, list[Array]] = {True: [], False: []}
     for log in logs:
+        if np.abs(log.qd[:, 1:3]).max(axis=0).min() < MOVES:
+            continue  # one of them only stands
         moving = [np.abs(log.qd[:, j]) > SLOW for j in (1, 2)]
-        if not all(rows.any() for rows in moving):
-            continue
         for sharp, model in ((True, line), (False, law)):
             arrays = (log.t, log.q, log.qd, log.tau, GAIN, True)
             r = residual(model, *arrays, friction_width=0.0) if sharp else residual(model, *arrays)

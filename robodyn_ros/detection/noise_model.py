@@ -162,6 +162,7 @@ class _Windows:
             filled &= full
         bias = np.zeros_like(external)
         if settings.bias.rate > 0.0:
+            filled &= t - t[0] >= settings.bias.start_time
             followed_bias(t, means[1], filled, settings.bias.rate, bias)
         short, long = (
             ((y - bias) - np.clip(y - bias, -wrong, wrong))[filled]
