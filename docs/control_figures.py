@@ -85,7 +85,7 @@ def reactions(folder: Path) -> Path:
 
 
 def elastic(folder: Path) -> Path:
-    """One move on elastic joints, by a law for rigid arms and by the one that knows the springs."""
+    """One move on elastic joints, by a law for rigid arms and by the one for elastic joints."""
     sys.path.insert(0, str(Path(__file__).parents[1] / "benchmark"))
     import elastic as bench
 

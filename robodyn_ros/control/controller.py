@@ -106,6 +106,13 @@ class Controller(ABC):
             self._refuse()
         return self._limiter.tau
 
+    def at_drives(self, state: Any, dt: float) -> Any:
+        """Return the state for a law that damps the motion: with the velocity of the drives.
+
+        dt: time since the last call of this or of `torque` [s].
+        """
+        return state
+
     def reset(self, tau: npt.ArrayLike | None = None) -> None:
         """Reset integrals and rate limit; the next torque is near `tau` (n,), if given."""
         self._limiter.reset(None if tau is None else joint_array(self._robot, "tau", tau))

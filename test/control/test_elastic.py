@@ -10,6 +10,8 @@ from control_cases import follow
 import robodyn_ros as rd
 from robodyn_ros.control.controller import JointState
 from robodyn_ros.control.laws.elastic import ElasticJointController, SnapMotion
+from robodyn_ros.control.limits import TorqueLimits
+from robodyn_ros.control.reactions import Stop
 from robodyn_ros.dynamics.elastic import links_of
 from robodyn_ros.dynamics.motion import Motion
 
@@ -141,6 +143,26 @@ def test_friction_is_compensated_at_the_velocity_of_the_motors():
     expected = rd.elastic_inverse_dynamics(LWR, *motion, stiffness=3e3, damping=1.0).qd
     np.testing.assert_allclose(compensation.seen[0], expected, rtol=1e-12)
     assert np.abs(expected - 0.5).max() > 1e-3
+
+
+@pytest.mark.parametrize("at_drives", [True, False])
+def test_a_stop_damps_the_motors(at_drives, monkeypatch):
+    """With the velocity of the links instead, as for rigid arms, soft joints shake on."""
+    if not at_drives:
+        monkeypatch.setattr(ElasticJointController, "at_drives", lambda self, state, dt: state)
+    limits = TorqueLimits(LWR.tau_max, 1000.0)
+    controller = law(3e3, 1.0, "torque", limits=limits)
+    arm = rd.ElasticJointPlant(
+        LWR, BENT, np.full(7, 0.4), stiffness=3e3, damping=1.0, friction=False, stops=False
+    )
+    stop = Stop(controller)
+    controller.reset(rd.gravity_torque(LWR, BENT))
+    stop.begin(arm.state)
+    speed = []
+    for _ in range(1500):
+        arm.step(stop.torque(seen(arm, "torque"), None, DT), DT)
+        speed.append(np.abs(arm.state.qd).max())
+    assert (max(speed[-300:]) < 0.01) == at_drives
 
 
 def test_lists_do_as_well():

@@ -200,6 +200,21 @@ class ElasticJointController(Controller):
             gains = dict(zip(("link_kp", "kp", "link_kd", "kd"), rows, strict=True))
         return cls(model, K, D, measured=measured, **gains, **options)
 
+    def at_drives(self, state: Any, dt: float) -> Any:
+        """Return the state with the velocity of the motors: damping of the links shakes the arm.
+
+        A state without what is measured is returned as it is.
+        """
+        try:
+            theta, thetad = self._motors(state, dt)
+        except (TypeError, AttributeError):
+            return state
+        if theta.size == 0:
+            return state
+        self._own[int(LAST_BENT) : int(LAST_RATE) + 1] = self._own[int(BENT) : int(BENT_RATE) + 1]
+        self._begun = True
+        return JointState(state.q, thetad)
+
     def reset(self, tau: npt.ArrayLike | None = None) -> None:
         """Reset the rate limit and forget the last reference and joint torque."""
         super().reset(tau)

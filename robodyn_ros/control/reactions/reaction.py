@@ -142,7 +142,8 @@ class Reaction:
         if self._holding:
             return self.law.torque(state, self.reference, dt)
         self.reference = Motion.at_rest(state.q)
-        return self.yielding.torque(state, push or self.yielding.no_push, dt)
+        drives = self.law.at_drives(state, dt)
+        return self.yielding.torque(drives, push or self.yielding.no_push, dt)
 
     def _push(self, state: Any, r: Array | None, dt: float) -> Push | None:
         """Return what the arm follows besides the push itself."""
