@@ -86,12 +86,12 @@ class ArmTorque:
 
     def apply(self, parts: ArmParts, yielding: bool) -> None:
         """Take over new settings at the last torque; a reaction at work goes on."""
-        old, self.parts, before = self.parts, parts, self.reaction
+        tau, old, self.parts, before = self.tau, self.parts, parts, self.reaction
         self.reference.scaling.configure(parts.scaling, parts.settings.catch_up)
         self.reaction = (parts.reaction if before is old.reaction else None) or parts.stop
         if self.started:
-            parts.rate_limiter.reset(old.rate_limiter.tau)
-            parts.law.reset(old.rate_limiter.tau)
+            parts.rate_limiter.reset(tau)
+            parts.law.reset(tau)
             self.reaction.begin(self.state)
             if yielding:
                 self.reaction.continue_from(before)
