@@ -87,7 +87,7 @@ def test_a_delay_is_made_up_for_as_far_as_allowed(catch_up):
     law.begin(PathTable(LWR, rd.joint_move(START, END, duration=4.0)), none)
     delays, rates = [], []
     for k in range(2200):
-        if k in (500, 800):
+        if k in (500, 1000):
             qd_max = LWR.qd_max * (0.4 if k == 500 else 1.0)
             law.configure(LIMITS._replace(qd_max=qd_max), catch_up)
         s = law.s
@@ -96,9 +96,9 @@ def test_a_delay_is_made_up_for_as_far_as_allowed(catch_up):
         rates.append((law.s - s) / DT)
         if law.arrived:
             break
-    assert delays[499] == 0.0 and delays[800] > 0.05
+    assert delays[499] == 0.0 and delays[1000] > 0.05
     assert max(rates) < catch_up + 1e-6
-    assert delays[-1] < 0.2 * delays[800] if catch_up > 1.0 else delays[-1] >= delays[800]
+    assert delays[-1] < 0.2 * delays[1000] if catch_up > 1.0 else delays[-1] >= delays[1000]
 
 
 def test_limits_that_change_on_the_way_hold_from_then_on():
