@@ -38,6 +38,7 @@ MIN_NODES, MAX_NODES = 100, 4000
 NODES_AHEAD = 150  # in which the clock must be able to stop
 DONE = 1000  # more than these
 STEP_SHARE = 0.98  # of the limits, used by the reference; the rest is for feedback
+STEP_RATE, PLAN_RATE = 0.8, 0.7  # the same of torque rates, of which feedback needs more
 SPEED_SHARE = 0.97  # of velocity limits, where they slow the clock down
 PLAN_SHARE = 0.85  # of the limits, used by the way to rest that is tried ahead
 MAX_STEP = 5e-3  # [s]; a longer one is divided
@@ -167,7 +168,7 @@ def _survives(table, bounds, limits, own, spacing, s, v, a, floor):
             most = max(
                 PLAN_SHARE * limits[TAU, j], min(limits[TAU, j], 1.02 * abs(table[node, G, j]))
             )
-            step = PLAN_SHARE * limits[RATE, j] * dt
+            step = PLAN_RATE * limits[RATE, j] * dt
             if free < np.inf:
                 break
             low, high = max(-most, tau[j] - step) - base, min(most, tau[j] + step) - base
@@ -306,7 +307,7 @@ def _substep(
         if free < np.inf:
             continue
         slope, base = own[TAU_1, j], own[TAU_0, j]
-        most, step = STEP_SHARE * limits[TAU, j], STEP_SHARE * limits[RATE, j] * dt
+        most, step = STEP_SHARE * limits[TAU, j], STEP_RATE * limits[RATE, j] * dt
         low = max(-most, own[TORQUE, j] - step) - base
         high = min(most, own[TORQUE, j] + step) - base
         if slope < 0.0:
@@ -402,7 +403,7 @@ def _can_start(table, bounds, limits, own, spacing, v):
         if abs(table[0, Q1, j]) * v > 1e-6:
             return False
         own[TRIED, j] = table[0, C, j] * y + table[0, G, j]
-        if abs(table[0, C, j]) * y > 1e-3 * limits[RATE, j] * PLAN_SHARE:
+        if abs(table[0, C, j]) * y > 1e-3 * limits[RATE, j] * PLAN_RATE:
             return False
     return _survives(table, bounds, limits, own, spacing, 0.0, v, 0.0, 0.0) == DONE
 
@@ -497,7 +498,7 @@ class PathTable:
         low, high = np.zeros(c1.shape), np.full(c1.shape, MAX_RATE)
         for _ in range(30):
             middle = 0.5 * (low + high)
-            fits = c1 * middle**3 + g1 * middle <= STEP_SHARE * limits.tau_rate_max
+            fits = c1 * middle**3 + g1 * middle <= STEP_RATE * limits.tau_rate_max
             low, high = np.where(fits, middle, low), np.where(fits, high, middle)
         with np.errstate(divide="ignore"):
             bent = np.sqrt(STEP_SHARE * limits.qdd_max / np.abs(self.nodes[:, int(Q2)]))

@@ -402,9 +402,7 @@ CASES = [
         beyond_the_limits(1.0, "acceleration of joint", **{"arm.qdd_max": [2.0]}),
     ),
     Case(42, "end with velocity", "scaled", beyond_the_limits(1.0, "torque rate", end=0.3)),
-    Case(
-        42, "strict", "R", refused_trajectory(0.1, "torque rate of joint 'joint_2'", strict=True)
-    ),
+    Case(42, "strict", "R", refused_trajectory(0.1, "torque rate of joint", strict=True)),
     Case(42, "ended in the past", "R", refused_trajectory(1.0, "ended 1 s ago", stamp=-2.0)),
 ]
 
