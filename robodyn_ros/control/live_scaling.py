@@ -11,7 +11,7 @@ so that limits of torque, torque rate, velocity and acceleration are intervals o
 sample. The law takes the largest a after which the clock could still brake to rest within the
 same limits. That is tried on a table of m, c, g at evenly spaced nodes of the path ahead, from
 node to node with y = v^2,  y_k+1 = y_k + (a_k + a_k+1) ds. The purpose, limits of torque rates on
-line, is that of [GuarinoLoBianco2009] and [Gerelli2011].
+line, is that of [GuarinoLoBianco2009] and [GuarinoLoBianco2011].
 
 The path is a quintic between two nodes, with the trajectory's q, q', q'' there. Where its velocity
 jumps, also at its ends, q is averaged over the two cells around: a corner of 1 rad/s is rounded by
