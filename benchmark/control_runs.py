@@ -32,6 +32,7 @@ DT = 1e-3  # [s]
 FREQUENCY = 30.0  # [rad/s], of the laws
 HOME = np.radians([0.0, 40.0, 0.0, 70.0, 0.0, 40.0, 0.0])
 REACTIONS = ("none", "stop", "float", "reflex", "admittance")
+ELBOW_FORCE = 30.0  # [N], with which a pusher that stays in touch pushes the elbow
 RATE = 1000.0  # [N m/s]
 OBSERVER_GAIN, CONTACT, COLLISION = 50.0, 2.0, 4.0  # [1/s], [N m]
 STIFFNESS, DAMPING, RADIUS = 5000.0, 1000.0, 0.05  # [N/m], [N s/m^2], [m]: wall and hand
@@ -401,3 +402,47 @@ def path_distance(move: JointMove, q: Array) -> float:
     way = move.at(np.linspace(0.0, move.duration, 100_001)).q
     near = way[np.argmin(np.abs(way - q).max(axis=1))]
     return float(np.abs(near - q).max())
+
+
+class ElbowPush(NamedTuple):
+    """What a push of the elbow did."""
+
+    hand: float  # [m], largest distance of the hand from where it was
+    elbow: float  # [m], by which the elbow gave way
+    force: float  # [N], largest on a pusher that advances
+
+
+def push_elbow(reaction: str, advancing: bool) -> ElbowPush:
+    """Push the elbow of the LWR-III across the line from shoulder to wrist for half a second.
+
+    With ELBOW_FORCE; or, advancing, by a spring of 1 kN/m behind which 0.2 m/s are kept.
+    """
+    model, dt = robot("lwr_iii"), 1e-3
+    q0 = np.radians([0.0, 40.0, 0.0, 70.0, 0.0, 40.0, 0.0])
+    _, shoulder, _, elbow, _, wrist, hand = model.link_names
+
+    def place(q: np.ndarray, link: str) -> np.ndarray:
+        return rd.forward_kinematics(model, q, link)[:3, 3]
+
+    line = place(q0, wrist) - place(q0, shoulder)
+    direction = np.cross(line, place(q0, elbow) - place(q0, shoulder))
+    direction /= np.linalg.norm(direction)
+    plant = rd.RigidPlant(model, q0, friction=False)
+    arm = rd.ArmController(model, rd.ArmSettings(reaction=reaction))
+    observer = rd.MomentumObserver(model, 50.0)
+    tau = arm.update(0.0, q0, np.zeros(7))
+    observer.update(q0, np.zeros(7), tau, dt)
+    hands, elbows, forces = [0.0], [0.0], [0.0]
+    for k in range(1500):
+        t = k * dt - 0.1
+        if 0.0 <= t < 0.5:
+            force = max(1e3 * (0.2 * t - elbows[-1]), 0.0) if advancing else ELBOW_FORCE
+            plant.push(elbow, force * direction, duration=dt)
+            forces.append(force)
+        state = plant.step(tau, dt)
+        r = observer.update(state.q, state.qd, tau, dt)
+        arm.contact(bool(np.abs(r).max() > 1.0), r)
+        tau = arm.update(state.t, state.q, state.qd)
+        hands.append(float(np.linalg.norm(place(state.q, hand) - place(q0, hand))))
+        elbows.append(float((place(state.q, elbow) - place(q0, elbow)) @ direction))
+    return ElbowPush(max(hands), max(elbows), max(forces))

@@ -105,5 +105,48 @@ def elastic(folder: Path) -> Path:
     return save(figure, folder / "elastic.png")
 
 
+def live_scaling(folder: Path) -> Path:
+    """A move that is asked for 3 times too fast, as asked for and as the arm follows it."""
+    import robodyn_ros as rd
+    from robodyn_ros.control.live_scaling import LiveScaling, PathTable, ScalingLimits
+    from robodyn_ros.dynamics.motion import Motion
+
+    model, dt = rd.robots.lwr_iii(), 2e-3
+    start = np.radians([-60.0, 40.0, 0.0, 70.0, 0.0, 40.0, 0.0])
+    end = np.radians([60.0, 60.0, 20.0, 50.0, 30.0, 20.0, 40.0])
+    none = np.full(model.n, np.inf)
+    limits = ScalingLimits(model.tau_max, np.full(model.n, 1000.0), model.qd_max, none)
+    best = rd.fastest(model, joint_move(start, end, duration=1.0), tau_rate_max=1000.0)
+    asked = joint_move(start, end, duration=best.duration / 3.0)
+    law = LiveScaling(model, limits, 1.25)
+    law.begin(PathTable(model, asked), Motion.at_rest(start))
+    clock, motions = [0.0], [Motion.at_rest(start)]
+    while not law.arrived:
+        motions.append(law.advance(dt))
+        clock.append(law.s)
+    t = dt * np.arange(len(motions))
+    live = Motion(*(np.array(x) for x in zip(*motions, strict=True)))
+    runs = {"as asked for": (t, asked.at(t)), "live": (t, live), "fastest": (t, best.at(t))}
+    figure, grid = plt.subplots(1, 4, figsize=(16.0, 3.8))
+    for (name, (times, motion)), colour in zip(runs.items(), COLOURS, strict=False):
+        tau = rd.inverse_dynamics(model, *motion[:3])
+        rates = np.diff(tau, axis=0) / dt
+        shown = (times, times, times, times[1:])
+        speed = (np.abs(motion.qd) / model.qd_max).max(axis=1)
+        torque = (np.abs(tau) / model.tau_max).max(axis=1)
+        values = (motion.q[:, 0], speed, torque, np.abs(rates).max(axis=1) / 1000.0)
+        for axes, x, y in zip(grid, shown, values, strict=True):
+            axes.plot(x, y, color=colour, label=name)
+    titles = ("joint 1 [rad]", "largest speed", "largest torque", "largest torque rate")
+    for axes, title in zip(grid, titles, strict=True):
+        axes.set(title=title, xlabel="time [s]")
+        axes.grid(alpha=0.25)
+    for axes in grid[1:]:
+        axes.axhline(1.0, color="grey", linestyle="--", linewidth=0.8)
+        axes.set(ylim=(0.0, 2.0), ylabel="over its limit")
+    grid[0].legend()
+    return save(figure, folder / "live_scaling.png")
+
+
 if __name__ == "__main__":
-    draw_all(profiles, reactions, elastic)
+    draw_all(profiles, reactions, elastic, live_scaling)

@@ -92,12 +92,12 @@ class ArmTorque:
 
         blend: approach their torque within `ramp`, not at the rate limit.
         """
-        old, self.parts, before = self.parts, parts, self.reaction
+        tau, old, self.parts, before = self.tau, self.parts, parts, self.reaction
         self.reference.scaling.configure(parts.scaling, parts.settings.catch_up)
         self.reaction = (parts.reaction if before is old.reaction else None) or parts.stop
         if self.started:
-            parts.rate_limiter.reset(old.rate_limiter.tau)
-            parts.law.reset(None if blend else old.rate_limiter.tau)
+            parts.rate_limiter.reset(tau)
+            parts.law.reset(None if blend else tau)
             self._step_new = self._step_new or blend
             self.reaction.begin(self.state)
             if yielding:

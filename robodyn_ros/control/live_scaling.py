@@ -11,7 +11,7 @@ so that limits of torque, torque rate, velocity and acceleration are intervals o
 sample. The law takes the largest a after which the clock could still brake to rest within the
 same limits. That is tried on a table of m, c, g at evenly spaced nodes of the path ahead, from
 node to node with y = v^2,  y_k+1 = y_k + (a_k + a_k+1) ds. The purpose, limits of torque rates on
-line, is that of [GuarinoLoBianco2009] and [Gerelli2011].
+line, is that of [GuarinoLoBianco2009] and [GuarinoLoBianco2011].
 
 The path is a quintic between two nodes, with the trajectory's q, q', q'' there. Where its velocity
 jumps, also at its ends, q is averaged over the two cells around: a corner of 1 rad/s is rounded by
@@ -38,6 +38,7 @@ MIN_NODES, MAX_NODES = 100, 4000
 NODES_AHEAD = 150  # in which the clock must be able to stop
 DONE = 1000  # more than these
 STEP_SHARE = 0.98  # of the limits, used by the reference; the rest is for feedback
+STEP_RATE, PLAN_RATE = 0.8, 0.7  # the same of torque rates, of which feedback needs more
 SPEED_SHARE = 0.97  # of velocity limits, where they slow the clock down
 PLAN_SHARE = 0.85  # of the limits, used by the way to rest that is tried ahead
 MAX_STEP = 5e-3  # [s]; a longer one is divided
@@ -65,7 +66,7 @@ TAU, RATE, QD, QDD = (U(k) for k in range(4))
 # Rows of the state of the joints, n numbers each; TRIED: torque along the way to rest
 TORQUE, TRIED, TAU_0, TAU_1, QD_X, QDD_X = (U(k) for k in range(6))
 # Rows of the clock's limits at the nodes, see `PathTable.bounds`
-Y_MAX, JERK, FREE, EASY, USED = (U(k) for k in range(5))
+Y_MAX, JERK, FREE, EASY, USED, AT_END = (U(k) for k in range(6))
 # State of the clock
 S, V, A, B, WANTED, WAY = (U(k) for k in range(6))
 
@@ -152,8 +153,11 @@ def _survives(table, bounds, limits, own, spacing, s, v, a, floor):
         node = U(k)
         jerk = bounds[JERK, node]
         free = bounds[FREE, node]
-        if free < np.inf and 2 * k > nodes:  # the end of the path
-            return DONE if y <= 1.03 * bounds[Y_MAX, node] and abs(a) <= free else passed
+        if free < np.inf and k > 3:
+            if y > 1.03 * bounds[Y_MAX, node] or abs(a) > free:
+                return passed
+            if bounds[AT_END, node] != 0.0:
+                return DONE
         after = math.sqrt(max(y + 2.0 * a * ds, 0.01 * y))
         dt = 2.0 * ds / (v + after)
         lo, hi = max(a - MAX_JERK * dt, -MAX_ACCELERATION), a + MAX_JERK * dt
@@ -164,7 +168,7 @@ def _survives(table, bounds, limits, own, spacing, s, v, a, floor):
             most = max(
                 PLAN_SHARE * limits[TAU, j], min(limits[TAU, j], 1.02 * abs(table[node, G, j]))
             )
-            step = PLAN_SHARE * limits[RATE, j] * dt
+            step = PLAN_RATE * limits[RATE, j] * dt
             if free < np.inf:
                 break
             low, high = max(-most, tau[j] - step) - base, min(most, tau[j] + step) - base
@@ -303,7 +307,7 @@ def _substep(
         if free < np.inf:
             continue
         slope, base = own[TAU_1, j], own[TAU_0, j]
-        most, step = STEP_SHARE * limits[TAU, j], STEP_SHARE * limits[RATE, j] * dt
+        most, step = STEP_SHARE * limits[TAU, j], STEP_RATE * limits[RATE, j] * dt
         low = max(-most, own[TORQUE, j] - step) - base
         high = min(most, own[TORQUE, j] + step) - base
         if slope < 0.0:
@@ -399,7 +403,7 @@ def _can_start(table, bounds, limits, own, spacing, v):
         if abs(table[0, Q1, j]) * v > 1e-6:
             return False
         own[TRIED, j] = table[0, C, j] * y + table[0, G, j]
-        if abs(table[0, C, j]) * y > 1e-3 * limits[RATE, j] * PLAN_SHARE:
+        if abs(table[0, C, j]) * y > 1e-3 * limits[RATE, j] * PLAN_RATE:
             return False
     return _survives(table, bounds, limits, own, spacing, 0.0, v, 0.0, 0.0) == DONE
 
@@ -443,38 +447,41 @@ class PathTable:
         self.nodes = np.ascontiguousarray(np.stack([q, q1, q2, m, self.tau - g, g], axis=1))
 
     def bounds(self, limits: ScalingLimits) -> Array:
-        """Return limits of the clock at the nodes (5, N), by the limits of the joints.
+        """Return limits of the clock at the nodes (6, N), by the limits of the joints.
 
-        Y_MAX: of its squared rate. JERK: by the torque rates. FREE: of its acceleration at the
-        ends, where q' is so small that the torque hardly depends on it; there, the rate stays
-        below the one at which c v^2 + g changes too fast. Inf elsewhere. EASY: 1 from where on
+        Y_MAX: of its squared rate. JERK: by the torque rates. FREE: of its acceleration
+        where q' is so small that the torque hardly depends on it, as at the ends; there, the rate
+        stays below the one at which c v^2 + g changes too fast. Inf elsewhere. AT_END: 1 at the
+        last of these. EASY: 1 from where on
         the path keeps all limits at the rate 1. USED: share of the torque rates that c v^2 + g
         uses at the rate 1.
         """
-        found = np.empty((5, self.s.size))
+        found = np.zeros((6, self.s.size))
         q1, m = self.nodes[:, int(Q1)], self.nodes[:, int(M)]
         with np.errstate(divide="ignore"):
             speed = (limits.qd_max / np.abs(q1)).min(axis=1)
-            speed = np.maximum(SPEED_SHARE * speed, np.minimum(speed, 1.0))
+            speed = np.where(
+                speed < 1.0, SPEED_SHARE * speed, np.maximum(SPEED_SHARE * speed, 1.0)
+            )
             jerk = (limits.tau_rate_max / np.abs(m)).min(axis=1)
         steady, keeps = self._steady_rate(limits), self._keeps(limits)
         found[int(FREE)], found[int(USED)] = np.inf, steady**-3
-        regular = np.flatnonzero(jerk <= FREE_INERTIA * jerk.min())
-        first, last = regular[0], regular[-1] + 1
-        for end, beside in ((slice(None, first), first - 1), (slice(last, None), last)):
-            if jerk[end].size:
-                rate = FREE_RATE * steady[end].min()
-                rate = max(rate, 1.0) if keeps[end].all() else rate
-                speed[end] = np.minimum(speed[end], rate)
-                cell = min(max(int(beside), 1), self.s.size - 2)
-                slope = np.abs(m[cell + 1] - m[cell - 1]).max() / (2.0 * self.spacing)
-                most = FREE_SHARE * limits.tau_rate_max.min()
-                found[int(FREE), end] = most / (slope * min(rate, 2.0) + 1e-9)
         jumps = self._torque_jumps(limits)
         speed[jumps] = np.minimum(speed[jumps], np.maximum(FREE_RATE * steady, keeps)[jumps])
-        # Slow down in time: braking takes its torque, and that back, before the end
-        early = slice(np.flatnonzero(jerk <= EARLY_INERTIA * jerk.min())[-1] + 1, None)
-        speed[early] = np.minimum(speed[early], speed[-1])
+        nearly = jerk > EARLY_INERTIA * jerk.min()
+        for first, last in _runs(jerk > FREE_INERTIA * jerk.min()):
+            run = slice(first, last)
+            rate = max(FREE_RATE * steady[run].min(), float(keeps[run].all()))
+            cell = min(max(first, 1), self.s.size - 2)
+            slope = np.abs(m[cell + 1] - m[cell - 1]).max() / (2.0 * self.spacing)
+            most = FREE_SHARE * limits.tau_rate_max.min()
+            found[int(FREE), run] = most / (slope * min(rate, 2.0) + 1e-9)
+            # Slow down in time: braking takes its torque, and that back, before the end
+            while first > 0 and nearly[first - 1]:
+                first -= 1
+            speed[first:last] = np.minimum(speed[first:last], rate)
+            if last == self.s.size:
+                found[int(AT_END), run] = 1.0
         found[int(Y_MAX)] = np.minimum(speed, MAX_RATE) ** 2
         found[int(JERK)] = JERK_SHARE * np.minimum(jerk, MAX_JERK)
         found[int(EASY)] = np.cumprod(keeps[::-1])[::-1]
@@ -485,15 +492,17 @@ class PathTable:
         return bool(self._keeps(limits).all())
 
     def _steady_rate(self, limits: ScalingLimits) -> Array:
-        """Return the largest constant rate (N,) of the clock by the torque rates there."""
+        """Return the largest constant rate (N,) by torque rates and accelerations there."""
         slopes = np.abs(np.diff(self.nodes[:, int(C) :], axis=0)) / self.spacing
         c1, g1 = np.moveaxis(np.maximum(slopes[1:], slopes[:-1]), 1, 0)
         low, high = np.zeros(c1.shape), np.full(c1.shape, MAX_RATE)
         for _ in range(30):
             middle = 0.5 * (low + high)
-            fits = c1 * middle**3 + g1 * middle <= STEP_SHARE * limits.tau_rate_max
+            fits = c1 * middle**3 + g1 * middle <= STEP_RATE * limits.tau_rate_max
             low, high = np.where(fits, middle, low), np.where(fits, high, middle)
-        return np.pad(low.min(axis=1), 1, mode="edge")
+        with np.errstate(divide="ignore"):
+            bent = np.sqrt(STEP_SHARE * limits.qdd_max / np.abs(self.nodes[:, int(Q2)]))
+        return np.minimum(np.pad(low.min(axis=1), 1, mode="edge"), bent.min(axis=1))
 
     def _torque_jumps(self, limits: ScalingLimits) -> Array:
         """Return the nodes beside a step of the torque that its rate does not explain."""
@@ -607,7 +616,7 @@ class LiveScaling:
         numbers = (self._limits, self._own, motion, self._clock, table.spacing, ceiling, slope)
         if _advance(self._packed, table.nodes, self._bounds, *numbers, self.catch_up, dt):
             raise ArgumentError("the reference is not finite")
-        return Motion(*motion)
+        return Motion.at_rest(table.nodes[-1, int(Q)]) if self.arrived else Motion(*motion)
 
 
 def _sampled(path: Path, s: Array, n: int) -> tuple[Array, ...]:
@@ -633,6 +642,12 @@ def _with_offset(motion: tuple[Array, ...], fade: Array, x: Array, T: float) -> 
         value = factor * x ** np.maximum(powers - order, 0.0) / T**order
         total.append(part + np.where(x < 1.0, value @ fade, 0.0))
     return tuple(total)
+
+
+def _runs(marked: Array) -> list[tuple[int, int]]:
+    """Return first and last + 1 of each run of marked nodes."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], marked, [False]]).astype(int)))
+    return [(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True)]
 
 
 def _corners(q1: Array, q2: Array, ds: float) -> Array:

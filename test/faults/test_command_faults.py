@@ -1,10 +1,11 @@
-"""Rows 14 to 18: invalid commands, missing commands, commands of two publishers."""
+"""Rows 14 to 18 and 42: invalid commands, missing commands, commands of two publishers."""
 
 import numpy as np
 from fault_rig import SILENT_AFTER, Case, Rig, cases, command, rig_of
 from ros_harness import bench
 
 from builtin_interfaces.msg import Duration  # isort: skip
+from rclpy.parameter import Parameter  # isort: skip
 from std_msgs.msg import Float64MultiArray  # isort: skip
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint  # isort: skip
 
@@ -233,9 +234,9 @@ class Logger:
 # row 18
 
 
-def step_of_the_target(size, seconds, refused="", safe=False):
-    """However soon it is wanted, the torque keeps to its rate; the rig looks at every one. Where
-    the arm cannot follow, a safe hold.
+def step_of_the_target(size, seconds, refused=""):
+    """However soon it is wanted, the torque keeps to its rate; the rig looks at every one. The
+    reference is slowed down, and the arm arrives.
     """
 
     def play():
@@ -245,25 +246,89 @@ def step_of_the_target(size, seconds, refused="", safe=False):
             goal[0] += size
             rig.modes.clear()
             _order(rig, goal, seconds)
-            for _ in range(500):
+            for _ in range(1500):
                 rig.step()
                 plant_is_fine(rig)
+                if rig.controller.arm.reason == "arrived":
+                    break
             told = rig.warnings(rig.controller)
             assert any("rejected a trajectory" in text for text in told) is bool(refused), told
             if refused:
                 assert any(refused in text for text in told), told
                 assert {mode for _, mode in rig.modes} == {Mode.HOLDING}
                 np.testing.assert_allclose(rig.plant_node.plant.state.q, q, atol=1e-6)
-            elif safe:
-                rig.begun_at = rig.modes[0][0] - rig.dt
-                rig.expect_safe_hold_within(1.0)
-                assert "error of joint" in rig.controller.arm.reason  # of position or velocity
             else:
                 assert np.abs(rig.plant_node.plant.state.q - goal).max() < 0.01
             rig.expect_recovery()
             rig.expect_no_contact()
 
     return play
+
+
+# row 42
+
+
+def beyond_the_limits(duration, *says, change=0.5, end=0.0, **settings):
+    """A trajectory beyond limits is announced, then followed as fast as they allow."""
+
+    def play():
+        with rig_of(motion="hold") as rig:
+            rig.run(0.2)
+            for name, value in settings.items():
+                assert rig.controller.set_parameters_atomically([Parameter(name, value=value)])
+            lines, model = [], rig.model
+            rig.controller.log_line = lambda line: lines.append(line.text)
+            goal = rig.controller.arm.reference.q + change
+            _send(rig, goal, duration, end)
+            moved = []
+            for _ in range(1500):
+                rig.step()
+                plant_is_fine(rig)
+                moved.append(rig.controller.arm.reference)
+                if rig.controller.arm.reason == "arrived":
+                    break
+            told = next(text for text in lines if "exceeds limits" in text)
+            assert all(text in told for text in says), told
+            assert rig.controller.arm.reason == "arrived"
+            np.testing.assert_allclose(rig.plant_node.plant.state.q, goal, atol=5e-3)
+            assert (np.abs([m.qd for m in moved]) <= model.qd_max).all()
+            if "arm.qdd_max" in settings:
+                assert np.abs([m.qdd for m in moved]).max() <= settings["arm.qdd_max"][0]
+            rig.expect_recovery()
+            rig.expect_no_contact()
+
+    return play
+
+
+def refused_trajectory(duration, says, stamp=0.0, strict=False):
+    """A trajectory that is refused, with joint, limit and time, or for its stamp."""
+
+    def play():
+        with rig_of(motion="hold") as rig:
+            rig.run(0.2)
+            if strict:
+                wanted = [Parameter("arm.scaling", value="strict")]
+                assert rig.controller.set_parameters_atomically(wanted).successful
+            _send(rig, rig.controller.arm.reference.q + 0.5, duration, stamp=stamp)
+            rig.run(0.1)
+            rig.expect_warnings("rejected a trajectory", says)
+            assert rig.mode is Mode.HOLDING
+            rig.expect_recovery()
+
+    return play
+
+
+def _send(rig: Rig, goal, seconds, end=0.0, stamp=0.0):
+    n = rig.model.n
+    point = JointTrajectoryPoint(
+        positions=[float(x) for x in goal], velocities=n * [end], accelerations=n * [0.0]
+    )
+    point.time_from_start = Duration(sec=int(seconds), nanosec=int(seconds % 1 * 1e9))
+    message = JointTrajectory(joint_names=rig.model.joint_names, points=[point])
+    if stamp:
+        t = rig.controller.arm.time + stamp
+        message.header.stamp.sec, message.header.stamp.nanosec = int(t), int(t % 1 * 1e9)
+    rig.controller.receive("~/joint_trajectory", message)
 
 
 def _order(rig: Rig, goal, seconds):
@@ -316,11 +381,29 @@ CASES = [
     Case(16, "states stop for 10 ms", "none", states_stop(0.01, safe=False)),
     Case(17, "two publishers", "reported, S", lambda: two_publishers(talks=True)),
     Case(17, "a silent second publisher", "reported", lambda: two_publishers(talks=False)),
-    Case(18, "1 rad in 1 ms", "S", step_of_the_target(1.0, 0.001, safe=True)),
-    Case(18, "1 rad in 0.1 s", "S", step_of_the_target(-1.0, 0.1, safe=True)),
+    Case(18, "1 rad in 1 ms", "scaled", step_of_the_target(1.0, 0.001)),
+    Case(18, "1 rad in 0.1 s", "scaled", step_of_the_target(-1.0, 0.1)),
     Case(18, "0.1 rad in 0.3 s", "rate-limited", step_of_the_target(0.1, 0.3)),
     Case(18, "out of the limits", "R", step_of_the_target(100.0, 1.0, "its limits are")),
     Case(18, "NaN", "R", step_of_the_target(np.nan, 1.0, "nan")),
+    Case(
+        42,
+        "speed, torque and its rate",
+        "scaled",
+        beyond_the_limits(
+            0.1, "velocity of joint 'joint_1' at 0.05 s", "torque of joint", "torque rate of joint"
+        ),
+    ),
+    Case(42, "torque rate", "scaled", beyond_the_limits(0.45, "torque rate of joint")),
+    Case(
+        42,
+        "acceleration",
+        "scaled",
+        beyond_the_limits(1.0, "acceleration of joint", **{"arm.qdd_max": [2.0]}),
+    ),
+    Case(42, "end with velocity", "scaled", beyond_the_limits(1.0, "torque rate", end=0.3)),
+    Case(42, "strict", "R", refused_trajectory(0.1, "torque rate of joint", strict=True)),
+    Case(42, "ended in the past", "R", refused_trajectory(1.0, "ended 1 s ago", stamp=-2.0)),
 ]
 
 
