@@ -79,12 +79,10 @@ def _follow_rows(
             whitening, before, contact, contact_own, detector, common, own, rows,
             bits, t[k], q[k], qd[k], tau[k],
         )  # fmt: skip
-        news = 0
         if found > COLLISION:
-            news = case.CHANGED if told[case.CODE] != 0.0 else 0
-            case.restart_case(
+            news = case.pause_case(
                 block, ring, marks, columns, gram, filters, bank, case_rows, case_own, told,
-                table, phi, work,
+                table, phi, work, t[k],
             )  # fmt: skip
         else:
             news = case.follow_case(

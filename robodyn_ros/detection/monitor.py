@@ -334,6 +334,9 @@ class ContactMonitor:
         elif found == at.STUCK:
             joint = self.model.joint_names[int(self._own[int(at.STUCK_JOINT)])]
             fault, joints = Fault(SENSOR_FREEZE, joint), (joint,)
+        cases = self._parts.faults
+        if fault is None and cases is not None:
+            fault = cases.fault
         return Verdict(
             sample.t,
             Level.UNKNOWN,
@@ -350,7 +353,7 @@ class ContactMonitor:
         if faults is None:
             return
         if found > at.COLLISION:
-            faults.reset()
+            faults.pause(sample.t)
             return
         rows = self._rows
         follow = faults.update(

@@ -19,7 +19,7 @@ from ..control.tracking_guard import _deviation
 from ..detection.contact_evidence import weigh_link
 from ..detection.contact_mean import restart_contact
 from ..detection.detector import forget_times
-from ..detection.faults.case import follow_case, restart_case
+from ..detection.faults.case import follow_case, pause_case, restart_case
 from ..detection.monitor_step import mark_joints, restart, step
 from ..detection.noise import restart_noise
 from ..detection.observer import restart_observer, set_step
@@ -44,8 +44,9 @@ _BRAKE = (_passivity, _damp_momentum, _excursion, largest_speed, _limit)
 
 SIMULATOR = (rigid_step, *_MASS_MATRIX, *_BRAKE)
 DETECTOR = (
-    step, follow_case, weigh_link, restart_case, restart, set_step, restart_observer, forget_times,
-    restart_noise, restart_contact, mark_joints, *_SAMPLES, applied_torque, *_LINKS,
+    step, weigh_link, restart, set_step, restart_observer, forget_times, restart_noise,
+    restart_contact, mark_joints, follow_case, pause_case, restart_case, *_SAMPLES,
+    applied_torque, *_LINKS,
 )  # fmt: skip
 CONTROLLER = (
     *_MASS_MATRIX, *_BRAKE, _computed_torque, _pd_gravity, _pid, _friction, _slide, _retract,

@@ -182,7 +182,8 @@ class Detection:
         if level is Level.UNKNOWN:
             fault = self._fault(k)
             stuck = (fault.joint,) if fault and fault.joint else ()
-            unknown = Verdict(float(self.t[k]), level, r, stuck, fault=fault, cause=self.cause(k))
+            named = (fault or self.cases.at(k), self.cause(k))
+            unknown = Verdict(float(self.t[k]), level, r, stuck, fault=named[0], cause=named[1])
             return unknown._replace(payload=self.cases.payload(k))
         verdict, decided = Verdict(float(self.t[k]), level, r, self.joints(k)), self._decided
         verdict = verdict._replace(fault=self.cases.at(k), payload=self.cases.payload(k))

@@ -103,7 +103,7 @@ def take_sample(block, ring, marks, columns, rows, own, t, dt, q, qd, tau, exter
         rows[SUM_Y, k] += dt * (external[k] - bias[k])
         rows[SUM_TAU, k] += dt * tau[k]
         rows[SUM_QD, k] += dt * qd[k]
-        rows[SUM_SIGN, k] += dt * min(max(qd[k] / DRY_SPEED, -1.0), 1.0)
+        rows[SUM_SIGN, k] += dt * math.tanh(qd[k] / DRY_SPEED)
         rows[SUM_Q, k] += dt * q[k]
         rows[LAST_Q, k], rows[LAST_QD, k], rows[LAST_TAU, k] = q[k], qd[k], tau[k]
     own[OPEN_TIME] += dt

@@ -37,6 +37,7 @@ CALM_TIME = 0.1  # [s] after the contact, when an undecided case is decided
 PART = 4  # blocks that are added per millisecond of samples at most
 GRACE = 0.3  # [s] after a payload was taken over, in which its residual fades
 RESOLUTION = 1e-6  # [s]
+PAUSED = 2.0  # of an open case whose evidence begins anew with the next touch
 CHANGED, FOLLOW = 1, 2  # what a sample leads to, as bits
 
 # Scalars behind those of `blocks`. Settings: first decision, period, window, lead, close, hold,
@@ -80,6 +81,29 @@ def restart_case(
 
 
 @inline
+def _is_fault(code):
+    return code > COLLISION
+
+
+@kernel(f"int64({MEMORY}, float64)")
+def pause_case(
+    block, ring, marks, columns, gram, filters, bank, rows, own, told, table, phi, work, t,
+):  # fmt: skip
+    """Take a sample of unknown level at time t [s]; return CHANGED if `told` has changed.
+
+    What was measured is forgotten. A fault that was named stands, until it has not shown for long.
+    """
+    restart_blocks(rows, own)
+    if own[OPEN] == 0.0:
+        return 0
+    if _is_fault(int(told[CODE])) and t - own[TOUCHED] <= own[HOLD]:
+        own[OPEN] = PAUSED
+        return 0
+    _close(own, told)
+    return CHANGED
+
+
+@inline
 def _close(own, told):
     own[OPEN] = 0.0
     for i in range(TOLD):
@@ -88,11 +112,12 @@ def _close(own, told):
 
 @inline
 def _open(ring, marks, gram, filters, bank, rows, own, told, t):
+    if own[OPEN] != PAUSED:
+        for i in range(TOLD):
+            told[i] = 0.0
+        told[CODE], told[JOINT], told[ONSET] = UNDECIDED, -1.0, t
     own[OPEN], own[ALARM], own[NEXT] = 1.0, t, t + own[FIRST]
     own[CANDIDATE] = own[AGREEMENTS] = 0.0
-    for i in range(TOLD):
-        told[i] = 0.0
-    told[CODE], told[JOINT], told[ONSET] = UNDECIDED, -1.0, t
     restart_evidence(gram, filters, bank)
     count = int(own[of.COUNT])
     oldest, first = max(count - int(of.CAPACITY) + 8, 0), count
@@ -199,7 +224,8 @@ def _tell(rows, told, table, phi, code, hypothesis, confidence, second, onset):
 @inline
 def _decide(gram, bank, rows, own, told, table, phi, work, t, final):
     """Make the decision that is due. final: the contact is over."""
-    race(rows, gram, bank, rows[REST], own[MOTOR_SIDE] != 0.0, table, phi, work)
+    age, motor_side = t - own[ALARM], own[MOTOR_SIDE] != 0.0
+    race(rows, gram, bank, rows[REST], age, motor_side, table, phi, work)
     best, second = by.TOUCH, by.LOAD
     for h in range(by.HYPOTHESES):
         if table[h, by.CHANCE] > table[best, by.CHANCE]:
@@ -254,11 +280,6 @@ def _is_followed(own, told, t):
     )
 
 
-@inline
-def _is_fault(code):
-    return code > COLLISION
-
-
 @kernel(f"int64({MEMORY}, boolean, float64, float64, vector, vector, vector, vector, vector)")
 def follow_case(
     block, ring, marks, columns, gram, filters, bank, rows, own, told, table, phi, work,
@@ -277,7 +298,7 @@ def follow_case(
         block, ring, marks, columns, rows, own, t, dt, q, qd, tau, external, bias,
         not touched and not is_open,
     )  # fmt: skip
-    if touched and not is_open:
+    if touched and own[OPEN] != 1.0:
         if t < own[GRACE_UNTIL]:
             return 0
         _open(ring, marks, gram, filters, bank, rows, own, told, t)
@@ -287,9 +308,10 @@ def follow_case(
         return 0
     if touched:
         own[TOUCHED] = t
-    if ended:
+    paused = own[OPEN] == PAUSED
+    if ended and not paused:
         _watch_rest(rows, own, t)
-    complete = _catch_up(ring, marks, gram, filters, bank, own, dt)
+    complete = not paused and _catch_up(ring, marks, gram, filters, bank, own, dt)
     calm, code = t - own[TOUCHED], int(told[CODE])
     if calm > (own[HOLD] if _is_fault(code) else own[CLOSE]) + RESOLUTION:
         _close(own, told)

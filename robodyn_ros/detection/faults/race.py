@@ -31,6 +31,7 @@ SPARED, STEADY = 0.1, 0.5
 REST_SPEED = 0.02  # [rad/s or m/s]: slower is at rest
 MOVING = 0.05  # [rad/s or m/s]: faster is in motion
 MIN_REST = 0.15  # [s] at rest while others move, of a locked joint
+REST_SHARE = 0.7  # of the case, for which a locked joint has been at rest
 STOPPED = 5.0  # log evidence of a joint that stands still although it and others moved
 FROZEN_TIME = 0.06  # [s] that a frozen reading has been the same
 MIN_DEPARTURE = 0.01  # [rad or m] that the other reading says meanwhile
@@ -68,7 +69,7 @@ def _offer(table, hypothesis, chance, joint, value, other, start):
 
 
 @inline
-def _race_since(rows, gram, bank, rest, s, motor_side, table, phi, work):
+def _race_since(rows, gram, bank, rest, age, s, motor_side, table, phi, work):
     """Offer the hypotheses that begin at onset s."""
     n = U(rows.shape[1])
     quiet = 0.0
@@ -84,7 +85,9 @@ def _race_since(rows, gram, bank, rest, s, motor_side, table, phi, work):
         loaded = log_sum(math.log(STEADY) + constant, math.log(1.0 - STEADY) + free)
         touch = log_sum(touch, inner + loaded) if k > 0 else loaded
         inner += log_sum(math.log(SPARED), math.log(1.0 - SPARED) + loaded)
+        held = max(constant, free)
         gain, lost = fit_one(sums, of.TAU, LOST)
+        held = max(held, 0.5 * TEMPER * gain)
         if abs(lost) > MIN_LOSS:
             chance = each + 0.5 * TEMPER * gain + MOTOR_PRIOR
             _offer(table, MOTOR, chance, joint, lost, 0.0, start)
@@ -94,20 +97,24 @@ def _race_since(rows, gram, bank, rest, s, motor_side, table, phi, work):
         if dry + viscous * rows[of.MOVED, k] > 0.0:
             chance = each + 0.5 * TEMPER * gain + DRAG_PRIOR
             _offer(table, DRAG, chance, joint, dry, viscous, start)
-        if rest[k] >= MIN_REST:
-            _offer(table, BRAKE, each + free + BRAKE_PRIOR + STOPPED, joint, 0.0, 0.0, start)
+        if rest[k] >= max(
+            MIN_REST, REST_SHARE * age
+        ):  # the torque that holds a joint takes any course
+            _offer(table, BRAKE, each + held + BRAKE_PRIOR + STOPPED, joint, 0.0, 0.0, start)
     _offer(table, TOUCH, each + touch, -1.0, 0.0, 0.0, start)
     gain = fit_payload(gram, s, phi, work)
     _offer(table, LOAD, base + 0.5 * TEMPER * gain + LOAD_PRIOR, -1.0, phi[0], phi[4], start)
 
 
 @inline
-def race(rows, gram, bank, rest, motor_side, table, phi, work):
-    """Write the best of each hypothesis and its probability: CHANCE becomes 0 to 1."""
+def race(rows, gram, bank, rest, age, motor_side, table, phi, work):
+    """Write the best of each hypothesis and its probability: CHANCE becomes 0 to 1. age: of the
+    case [s]; rest: time at rest while others move (n,) [s].
+    """
     for h in range(HYPOTHESES):
         table[h, CHANCE] = IMPOSSIBLE
     for s in range(STARTS):
-        _race_since(rows, gram, bank, rest, s, motor_side, table, phi, work)
+        _race_since(rows, gram, bank, rest, age, s, motor_side, table, phi, work)
     frozen, most = _frozen_joint(rows), IMPOSSIBLE
     for h in range(HYPOTHESES):
         most = max(most, table[h, CHANCE])

@@ -105,6 +105,11 @@ class FaultStream:
         case.restart_case(*self.memory)
         self.fault = None
 
+    def pause(self, t: float) -> None:
+        """Take a sample of unknown level at time t [s]; a fault that was named stands."""
+        if case.pause_case(*self.memory, t):
+            self.take(self._told)
+
     def continue_from(self, other: FaultStream) -> None:
         """Continue where another one of the same robot stands, with its own settings."""
         first = int(case.OPEN)
