@@ -12,7 +12,7 @@ from robodyn_ros.nodes.controller_node import ControllerNode, ControllerSettings
 from robodyn_ros.nodes.demo_node import DemoNode, DemoSettings
 from robodyn_ros.nodes.dynamics_node import DynamicsNode, DynamicsSettings
 from robodyn_ros.nodes.guard_node import GuardNode, GuardNodeSettings
-from robodyn_ros.nodes.simulation_setup import PushSettings
+from robodyn_ros.nodes.simulation_setup import FaultSettings, PushSettings
 from robodyn_ros.nodes.simulator_node import SimulatorNode, SimulatorSettings
 from robodyn_ros.resources import share_path
 from robodyn_ros.settings import leaves
@@ -95,15 +95,30 @@ def test_a_node_in_a_namespace_takes_its_file_over(robot, node):
         assert as_set(given[name]) == value, name
 
 
-def test_the_demo_names_only_parameters_that_exist():
-    for key, given in sections("demo.yaml").items():
+SCENARIOS = [("scenarios", f"{name}.yaml") for name in ("payload", "faults", "all")]
+
+
+@pytest.mark.parametrize("path", [("demo.yaml",), *SCENARIOS], ids="/".join)
+def test_the_demo_names_only_parameters_that_exist(path):
+    for key, given in sections(*path).items():
         node = key.removeprefix("/**/")
         known = {name for name, _, _ in leaves(NODES[node][1])} | TABLES.get(node, set())
-        if node == "simulator_node":
-            names = given["pushes.names"]
-            rows = [name for name, _, _ in leaves(PushSettings())]
-            known |= {f"pushes.{name}.{row}" for name in names for row in rows}
+        for table, row in (("pushes", PushSettings), ("faults", FaultSettings)):
+            names = given.get(f"{table}.names", ()) if node == "simulator_node" else ()
+            rows = [name for name, _, _ in leaves(row())]
+            known |= {f"{table}.{name}.{row}" for name in names for row in rows}
         assert set(given) <= known
+
+
+@pytest.mark.parametrize("path", SCENARIOS, ids="/".join)
+@pytest.mark.parametrize("robot", ROBOTS)
+def test_a_scenario_fits_both_arms(path, robot):
+    model, (given, *_) = load_robot(robot), sections(*path).values()
+    for name in given["faults.names"]:
+        row = {key: given.get(f"faults.{name}.{key}") for key in ("kind", "joint", "value")}
+        joint, value = row["joint"] or "", tuple(row["value"] or ())
+        FaultSettings(kind=row["kind"], joint=joint, value=value).what(model)
+        assert joint in ("", *model.joint_names)
 
 
 def test_the_demo_pushes_links_of_both_arms_and_its_nodes_start():

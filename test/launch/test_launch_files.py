@@ -242,6 +242,15 @@ def test_arguments_of_the_demo_win_over_any_file(composed, launched, tmp_path):
     assert {node["joint_states"] for node in nodes.values()} == {"/left/joint_states"}
 
 
+def test_a_scenario_of_the_demo_comes_on_top_of_its_file(launched):
+    started, _, _ = launched("collision_demo.launch.py", "scenario:=payload", "seed:=7")
+    nodes = nodes_of(started)
+    plant = nodes["/simulator_node"]["parameters"]
+    assert plant["pushes.names"] == ["carrying", "empty"] and plant["faults.names"] == ["box"]
+    assert plant["plant.noise"] is True and plant["plant.seed"] == 7
+    assert nodes["/dynamics_node"]["parameters"]["payload.follow"] is True
+
+
 def test_what_is_not_given_to_the_demo_is_left_to_the_file(launched, tmp_path):
     started, _, _ = launched("collision_demo.launch.py", f"params:={own_file(tmp_path)}")
     nodes = nodes_of(started)
@@ -427,7 +436,7 @@ for path in sys.argv[1:]:
     of_demo = {line[1] for line in described if "collision_demo" in line[0]}
     assert of_demo == {
         *("robot", "urdf", "plant", "params", "namespace", "composed"),
-        *("rviz", "dashboard", "record", "seed", "ideal"),
+        *("rviz", "dashboard", "record", "seed", "ideal", "scenario"),
     }
 
 
