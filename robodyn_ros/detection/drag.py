@@ -76,9 +76,11 @@ def _moving(table: Array) -> Array:
 def _fit(pieces: Sequence[Array]) -> Array:
     """Return the coefficients (2,) by least squares, trimmed."""
     table = np.vstack(pieces)
-    law = np.zeros(2)
+    law: Array = np.zeros(2)
     for _ in range(ROUNDS):
-        law = np.linalg.lstsq(table[:, :2], table[:, 2], rcond=1e-6)[0]
+        law = np.asarray(
+            np.linalg.lstsq(table[:, :2], table[:, 2], rcond=1e-6)[0], dtype=np.float64
+        )
         off = np.abs(np.vstack(pieces) @ np.array([*law, -1.0]))
         table = np.vstack(pieces)[off <= np.quantile(off, KEPT)]
     return np.asarray(law)

@@ -317,7 +317,8 @@ class NoiseDetector:
             self.own[int(WINDOWS) + i] = window.window
             self.own[int(THRESHOLDS) + i] = window.threshold
             first = int(SHORT) + i * int(WINDOW_ROWS)
-            sigma = (window.base, window.in_motion, window.per_velocity, resting(window))
+            rows = (window.base, window.in_motion, window.per_velocity, resting(window))
+            sigma = [np.asarray(values) for values in rows]
             places = (BASE, IN_MOTION, PER_VELOCITY, AT_REST)
             for row, values in zip(places, sigma, strict=True):
                 self.rows[first + int(row)] = per_joint(model, "noise", values)

@@ -384,7 +384,8 @@ def _debounced(
     debounce that the settings have stays.
     """
     classes = [w.classes(settings.noise.speed).sum(axis=1) for w in windows]
-    shares, tried = np.sum(classes, axis=0) / sum(len(w.speed) for w in windows), []
+    shares = np.sum(classes, axis=0) / sum(len(w.speed) for w in windows)
+    tried: list[tuple[float, float, list[_Fit], Array]] = []
     for samples in LASTING:
         debounce = settings.debounce or (samples + 0.5) * period * (samples > 0)
         lasting = int(debounce / period)
@@ -396,7 +397,7 @@ def _debounced(
         known = np.isfinite(sizes)
         first = tried[0][3] if tried else sizes
         gain = (first[known] / sizes[known]).max() / (1.0 + debounce / DELAY_WORTH)
-        tried.append((gain, debounce, fits, sizes))
+        tried.append((float(gain), debounce, fits, sizes))
         if settings.debounce:
             break
     gain, debounce, fits, _ = max(tried, key=lambda row: row[0])
@@ -428,7 +429,8 @@ def _with_peaks(
     noise = settings.noise
     period = float(np.median([w.period for w in windows]))
     lasting = int(settings.debounce / period)
-    done, margins = {}, []
+    done: dict[str, NoiseWindow] = {}
+    margins = []
     for name, fit in zip(("short", "long"), fits, strict=True):
         peak, margin = fit.largest()
         margins.append(margin.max(axis=0))
@@ -441,7 +443,8 @@ def _with_peaks(
         shape = shape.scaled(together[:, None] * (margin if marginal else np.ones_like(margin)))
         window = shape.ordered(fit.known).of(getattr(noise, name), typical)
         done[name] = replace(window, correlation=correlation, threshold=typical)
-    return replace(settings, noise=replace(noise, **done)), np.max(margins, axis=0)
+    noise = replace(noise, short=done["short"], long=done["long"])
+    return replace(settings, noise=noise), np.max(margins, axis=0)
 
 
 def _together(
