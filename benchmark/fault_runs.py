@@ -248,8 +248,8 @@ def excited(case: Case, log, what: Happening, limit: Array, r: Array) -> bool:
     The residual exceeds twice a threshold for 0.3 s. What is proportional to torque or friction
     changes by more than a threshold in that second, or it is as constant as a bias; a joint that
     is locked, or whose reading is frozen, moves; the load of a locked or free-swinging joint is
-    more than its friction holds; a bias acts beyond the second joint, since a push on the first two
-    links may load one joint alone.
+    more than its friction holds; a bias acts beyond the second joint, since a push on the first
+    two links may load one joint alone.
     """
     onset, second = round(BEFORE / DT), round(1.0 / DT)
     span = slice(onset, onset + second)
@@ -276,7 +276,7 @@ def excited(case: Case, log, what: Happening, limit: Array, r: Array) -> bool:
 
 
 def holds_more(log, what: Happening, limit: Array, r: Array, span: slice) -> bool:
-    """Whether the load of the joint exceeds what friction could hold, if its motor gave nothing."""
+    """Whether the load of the joint exceeds what friction holds if its motor gives nothing."""
     model, k = what.model, what.k
     friction = 1.8 * max(model.coulomb[k], model.stiction[k]) + 0.6 * limit[k]
     return float(np.abs(log[3][span, k] + r[span, k])[60:].max()) > friction

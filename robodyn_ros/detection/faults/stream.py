@@ -160,7 +160,10 @@ class FaultStream:
         if code == case.NONE:
             return None
         kind, name = KIND_OF[code], "" if joint < 0 else self.model.joint_names[joint]
-        onset, confidence = float(told[int(case.ONSET)]), float(told[int(case.CONFIDENCE)])
+        onset, confidence = (
+            float(told[int(case.ONSET)]),
+            round(float(told[int(case.CONFIDENCE)]), 4),
+        )
         second = KIND_OF.get(int(told[int(case.SECOND)]), "")
         if code == case.UNDECIDED:
             first = KIND_OF.get(int(told[int(case.BEST)]), "")
