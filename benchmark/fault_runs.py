@@ -255,6 +255,8 @@ def excited(case: Case, log, what: Happening, limit: Array, r: Array) -> bool:
     span = slice(onset, onset + second)
     if case.kind in ("collision", "none"):
         return True
+    if np.any((log[1][span] < what.model.q_min + 0.03) | (log[1][span] > what.model.q_max - 0.03)):
+        return False  # the arm runs into a stop, which is told as such
     k, kind = what.k, case.kind
     if kind.startswith("freeze") or kind == "locked":
         speed = np.abs(log[2][onset - 50 : onset, k]).mean()

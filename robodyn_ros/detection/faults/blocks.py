@@ -20,7 +20,7 @@ CAPACITY = U(64)  # blocks kept
 DRY_SPEED = 0.02  # [rad/s or m/s], over which dry friction changes sign
 # Noise of y: shares of the contact threshold, of y, and of the largest y of all joints
 START_NOISE, LEAST_NOISE, MOST_NOISE = 0.2, 0.08, 0.4
-MODEL_ERROR, CROSS_TALK = 0.04, 0.01
+MODEL_ERROR, CROSS_TALK = 0.03, 0.01
 NOISE_TIME = 5.0  # [s], over which the noise is averaged
 MOVED_TIME = 0.3  # [s], over which the speed before a stop is averaged
 JUMP, JUMP_TIME = 8.0, 1.0  # mean changes of the torque from which on one is a jump; kept for [s]

@@ -25,6 +25,8 @@ LOAD_PRIOR, MOTOR_PRIOR, OFFSET_PRIOR, DRAG_PRIOR, BRAKE_PRIOR = -1.0, -1.5, -0.
 # Standard deviations of the priors: of the share of torque lost; of a constant torque, friction
 # and viscous friction per unit of speed, in contact thresholds
 LOST, CONSTANT, DRY, VISCOUS = 2.0, 10.0, 10.0, 10.0
+# A reading that is mostly offset looks like a large multiple of the torque, which is rare
+TINY, TINY_PRIOR = 0.2, -4.0
 MIN_LOSS = 0.1  # a share of the torque this close to 1 is no fault
 STEADY = 0.5  # probability that the torque of a touch on a loaded joint is constant
 # Of a touch: usual torque of a joint over that of the outermost loaded one, which is closer to it;
@@ -99,6 +101,8 @@ def _race_since(rows, gram, bank, rest, age, s, motor_side, table, phi, work):
         held = max(held, 0.5 * TEMPER * gain)
         if abs(lost) > MIN_LOSS:
             chance = each + 0.5 * TEMPER * gain + MOTOR_PRIOR
+            if not motor_side and abs(1.0 + lost) < TINY:
+                chance += TINY_PRIOR
             _offer(table, MOTOR, chance, joint, lost, 0.0, start)
         if not motor_side:
             continue
