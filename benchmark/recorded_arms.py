@@ -95,7 +95,8 @@ def fr3() -> list[Recording]:
     """Two free runs of an FR3 with its hand, teleoperated."""
     found = []
     for path in sorted((FOLDER / "fr3").glob("*.npy")):
-        table = np.load(path, allow_pickle=False)
+        with path.open("rb") as file:
+            table = np.lib.format.read_array(file, allow_pickle=False)
         t = 1e-9 * (table[:, 0] - table[0, 0])
         log = rd.Log(t, table[:, 1:8], table[:, 8:15], table[:, 15:22], path.stem)
         found.append(Recording(path.stem[16:31], log, external=-table[:, 22:29]))
