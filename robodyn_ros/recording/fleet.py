@@ -102,7 +102,7 @@ def key_of(options: AnalysisOptions) -> str:
             if file and file.exists():
                 about = file.stat()
                 state.append(f"{file} {about.st_size} {about.st_mtime_ns}")
-    return hashlib.sha1("\n".join(state).encode()).hexdigest()[:16]
+    return hashlib.sha256("\n".join(state).encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,10 +1,13 @@
 """Recordings made up for the tests: an arm in motion, touched twice, with the torque it takes."""
 
+import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import robodyn_ros as rd
+from robodyn_ros import cli
 from robodyn_ros.recording.bags import BagWriter
 from robodyn_ros.recording.joint_states import TYPE, serialized
 
@@ -52,3 +55,13 @@ def write_bag(path, truth=True, **how) -> Path:
         if truth:
             write_states(out, "/simulator_node/external_torque", t, None, None, outside)
     return path
+
+
+def robodyn(monkeypatch, capsys, *words):
+    """Run the command in this process; exit code, output, complaints."""
+    monkeypatch.setenv("COLUMNS", "400")
+    monkeypatch.setattr(sys, "argv", ["robodyn", *map(str, words)])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    said = capsys.readouterr()
+    return ended.value.code or 0, said.out, said.err

@@ -17,18 +17,9 @@ RECORDED = {"fr3": "fr3", "panda": "panda", "lbr_med": "med7", "ur_e_current": "
 PUSHES = ((2.1, 3.1), (4.8, 6.0), (8.6, 9.7), (12.0, 13.1))  # [s], of the UR10e at rest
 
 
-def flat(values, prefix=""):
-    """Yield dotted names and values of nested parameters."""
-    for name, value in values.items():
-        if isinstance(value, dict):
-            yield from flat(value, f"{prefix}{name}.")
-        else:
-            yield prefix + name, value
-
-
 def sections(arm):
     loaded = yaml.safe_load(share_path("config", "arms", f"{arm}.yaml").read_text())
-    return {key: dict(flat(section["ros__parameters"])) for key, section in loaded.items()}
+    return {key: node_yaml._flat(section["ros__parameters"]) for key, section in loaded.items()}
 
 
 def test_the_arms_that_users_ask_for_are_there():

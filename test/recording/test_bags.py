@@ -9,10 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from recording_cases import MODEL, TOUCHES, motion, nanoseconds, write_bag, write_states
+from recording_cases import MODEL, TOUCHES, motion, nanoseconds, robodyn, write_bag, write_states
 
 import robodyn_ros as rd
-from robodyn_ros import cli
 from robodyn_ros.recording.bags import BagWriter, open_bag
 from robodyn_ros.recording.command import AnalysisOptions, analysed, save_residual
 from robodyn_ros.recording.joint_states import TYPE
@@ -24,16 +23,6 @@ STEP = 1.0 / 500.0
 @pytest.fixture(scope="module")
 def bag(tmp_path_factory):
     return write_bag(tmp_path_factory.mktemp("bags") / "run")
-
-
-def robodyn(monkeypatch, capsys, *words):
-    """Run the command in this process; exit code, output, complaints."""
-    monkeypatch.setenv("COLUMNS", "400")
-    monkeypatch.setattr(sys, "argv", ["robodyn", *map(str, words)])
-    with pytest.raises(SystemExit) as ended:
-        cli.main()
-    said = capsys.readouterr()
-    return ended.value.code or 0, said.out, said.err
 
 
 def looked(path, **how):

@@ -2,15 +2,13 @@
 
 import csv
 import json
-import sys
 
 import numpy as np
 import pytest
 from arm_recordings import path_of
-from recording_cases import MODEL, motion, write_states
+from recording_cases import MODEL, motion, robodyn, write_states
 
 import robodyn_ros as rd
-from robodyn_ros import cli
 from robodyn_ros.recording.bags import BagWriter
 from robodyn_ros.recording.command import AnalysisOptions, analysed, save_report, summary
 from robodyn_ros.recording.run import Sources
@@ -85,16 +83,6 @@ def test_a_torque_that_has_nothing_to_do_with_it_has_no_sign(tmp_path):
     assert not found.known and np.isnan(found.delay)
     assert facts["sign"] is None and facts["delay"] is None
     assert "not known" in found.sentences()[0]
-
-
-def robodyn(monkeypatch, capsys, *words):
-    """Run the command in this process; exit code, output, complaints."""
-    monkeypatch.setenv("COLUMNS", "300")
-    monkeypatch.setattr(sys, "argv", ["robodyn", *map(str, words)])
-    with pytest.raises(SystemExit) as ended:
-        cli.main()
-    said = capsys.readouterr()
-    return ended.value.code or 0, said.out, said.err
 
 
 def test_the_commands_print_both_and_draw_both(tmp_path, monkeypatch, capsys):

@@ -1,13 +1,11 @@
 """`robodyn detect`: many recordings, in processes and on a Dask cluster, resumed, summed up."""
 
 import json
-import sys
 from dataclasses import replace
 
 import pytest
-from recording_cases import write_bag
+from recording_cases import robodyn, write_bag
 
-from robodyn_ros import cli
 from robodyn_ros.errors import ArgumentError
 from robodyn_ros.recording import fleet
 from robodyn_ros.recording.command import AnalysisOptions, analysed
@@ -123,16 +121,6 @@ def test_the_summary_counts_by_arm():
 def test_jobs_are_at_least_one(bags):
     with pytest.raises(ArgumentError, match="jobs"):
         run_fleet(options_of(bags), jobs=0)
-
-
-def robodyn(monkeypatch, capsys, *words):
-    """Run the command in this process; exit code, output, complaints."""
-    monkeypatch.setenv("COLUMNS", "300")
-    monkeypatch.setattr(sys, "argv", ["robodyn", *map(str, words)])
-    with pytest.raises(SystemExit) as ended:
-        cli.main()
-    said = capsys.readouterr()
-    return ended.value.code or 0, said.out, said.err
 
 
 def test_the_command_prints_one_summary(bags, tmp_path, monkeypatch, capsys):
