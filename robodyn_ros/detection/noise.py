@@ -54,11 +54,10 @@ REST_TIME = (
     1.5  # [s] after a contact in which the valley counts: the joints have settled elsewhere
 )
 NOISE_PER_THRESHOLD = 0.1  # deviation over contact threshold, where no noise is tuned
-START_SHARE = 0.3  # of the time at the start: time constant with which its mean is taken
 RESTING = 0.25  # share of the speed of creeping: no joint of a resting arm is faster
 INVOLVED = 0.5  # share of the threshold at which a joint alone is named
 
-# Rows, n numbers each: bias and its limits, at the start and later; mean of the first increments;
+# Rows, n numbers each: bias and its limits, at the start and later; sum of the first increments;
 # deviation of each joint in the worse window, over the threshold; work space; then for each window
 # sigma at rest, its rise in motion and per speed, and the windowed mean
 BIAS, START_LIMIT, LIMIT, FIRST, DEVIATION, WORK, SHORT = (U(k) for k in range(7))
@@ -237,19 +236,15 @@ def learn_bias(rows, own, mean, t, dt, score):
         return False
     if own[TARED] == 0.0:
         own[LEVEL] = own[PEAK] = 0.0  # the score was that of the bias
-        # Later moments count more: the arm may just have started to move
-        blend = 1.0
-        if own[FIRST_TIME] > 0.0:
-            blend = -math.expm1(-dt / (START_SHARE * own[START_TIME]))
         own[FIRST_TIME] += dt
         for k in range(n):
-            rows[FIRST, k] += blend * (mean[k] - rows[FIRST, k])
+            rows[FIRST, k] += mean[k] * dt
         if own[FIRST_TIME] < own[START_TIME]:
             return True
         own[TARED] = 1.0
         for k in range(n):
-            most = rows[START_LIMIT, k]
-            rows[BIAS, k] = min(max(rows[FIRST, k], -most), most)
+            start, most = rows[FIRST, k] / own[FIRST_TIME], rows[START_LIMIT, k]
+            rows[BIAS, k] = min(max(start, -most), most)
         return True
     released = own[LEVEL] == 0.0 and t - own[FELL] < REST_TIME
     calm = max(own[DOUBT], own[VALLEY] + HALF_RISE) if released else own[DOUBT]
