@@ -327,7 +327,7 @@ def _substep(
         lo = hi = min(max(hi, lo_t, -MAX_ACCELERATION), hi_t)
     # Towards the wanted rate
     away = rate - v - 0.5 * ramp * dt
-    most = math.sqrt(2.0 * 0.9 * jerk * abs(away))
+    most = math.sqrt(2.0 * 0.6 * jerk * abs(away))
     wanted = ramp + min(max(APPROACH * away, -most), most)
     wanted = min(max(wanted, lo), hi)
     on_rate = (
