@@ -134,7 +134,10 @@ def _can_rest(table, limits, own, node, v, a):
     return True
 
 
-@inline
+@kernel(
+    "int64(float64[:, :, ::1], matrix, matrix, matrix, float64, float64, float64, float64,"
+    " float64)"
+)
 def _survives(table, bounds, limits, own, spacing, s, v, a, floor):
     """Return after how many nodes no rate keeps the limits, or DONE; TRIED: the torque here.
 
