@@ -134,7 +134,10 @@ def _can_rest(table, limits, own, node, v, a):
     return True
 
 
-@inline
+@kernel(
+    "int64(float64[:, :, ::1], matrix, matrix, matrix, float64, float64, float64, float64,"
+    " float64)"
+)
 def _survives(table, bounds, limits, own, spacing, s, v, a, floor):
     """Return after how many nodes no rate keeps the limits, or DONE; TRIED: the torque here.
 
@@ -327,7 +330,7 @@ def _substep(
         lo = hi = min(max(hi, lo_t, -MAX_ACCELERATION), hi_t)
     # Towards the wanted rate
     away = rate - v - 0.5 * ramp * dt
-    most = math.sqrt(2.0 * 0.9 * jerk * abs(away))
+    most = math.sqrt(2.0 * 0.6 * jerk * abs(away))
     wanted = ramp + min(max(APPROACH * away, -most), most)
     wanted = min(max(wanted, lo), hi)
     on_rate = (

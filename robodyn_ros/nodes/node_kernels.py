@@ -33,7 +33,9 @@ from ..dynamics.force_rate import _force_rate
 from ..dynamics.friction import _friction, _slide
 from ..dynamics.kinematics import _jacobian, _pose
 from ..dynamics.mass_matrix import _mass_matrix
+from ..dynamics.ne_star import _ne_star_0001
 from ..dynamics.newton_euler import _gravity, _newton_euler
+from ..dynamics.regressor import _regressor, _slotine_li
 from ..sensing.effort import applied_torque
 from ..sensing.stamps import heard, is_silent, sample_time
 from ..sensing.stuck import find_stuck, forget_readings
@@ -41,6 +43,14 @@ from ..sensing.validator import validate
 from ..simulation.rigid_step import rigid_step
 from ..trajectory.piecewise import _instant, _instants, _peaks
 
+_TABLE = (
+    _advance, _can_start, _force_rate, framed(_force_rate, 4, 2), _newton_euler,
+    framed(_newton_euler, 3, 1), framed(_friction, 1, 1),
+)  # fmt: skip
+_ADAPTIVE = (
+    framed(_ne_star_0001, 4, 1), _regressor, framed(_regressor, 3, 1), _slotine_li,
+    framed(_slotine_li, 4, 1),
+)  # fmt: skip
 _MASS_MATRIX = (builtin, _mass_matrix, framed(_mass_matrix, 1, 1))
 _GRAVITY = (builtin, _gravity, framed(_gravity, 1, 1))
 _LINKS = (builtin, _jacobian, framed(_jacobian, 1, 1), _pose, framed(_pose, 1, 1))
@@ -56,9 +66,9 @@ DETECTOR = (
 )  # fmt: skip
 CONTROLLER = (
     *_MASS_MATRIX, *_BRAKE, _computed_torque, _pd_gravity, _pid, _friction, _slide, _retract,
-    *_SAMPLES, *_GRAVITY, *_PATHS, _squared_norm, _deviation, _advance, _can_start, _force_rate,
-    _newton_euler, resolved_acceleration, pose_reference, _keep_hand, _elastic,
-    _motors_from_torque, _observe_friction, *_LINKS,
+    *_SAMPLES, *_GRAVITY, *_PATHS, _squared_norm, _deviation, *_TABLE,
+    resolved_acceleration, pose_reference, _keep_hand, _elastic,
+    _motors_from_torque, _observe_friction, *_LINKS, *_ADAPTIVE,
 )  # fmt: skip
 DEMO = _PATHS
 ALL = tuple(dict.fromkeys((*SIMULATOR, *DETECTOR, *CONTROLLER, *DEMO)))

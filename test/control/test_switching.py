@@ -31,7 +31,8 @@ def test_each_law_replaces_each_other_in_motion():
     rig = Rig()
     parts = [rig.arm.prepare(settings) for settings in variants()]
     usual, ends = rig.arm.prepare(ArmSettings()), [START, END]
-    for k, (first, second) in enumerate(permutations(range(len(parts)), 2)):
+    pairs = [*permutations(range(len(LAWS)), 2), *((0, k) for k in range(len(LAWS), len(parts)))]
+    for k, (first, second) in enumerate(pairs):
         if rig.is_in(Mode.HOLDING):
             rig.run(0.05)
             rig.arm.follow(Move(rig.arm.reference.q, ends[k % 2 - 1], 6.0))

@@ -31,8 +31,8 @@ def loaded():
 
 compile_kernels(ALL)
 makers = nodes.SimulatorNode, nodes.DynamicsNode, nodes.ControllerNode, nodes.DemoNode
-laws = ["passivity", "computed_torque", "pd_gravity", "pid", "elastic"]
-reactions = ["reflex", "admittance", "float", "stop", "stop"]
+laws = ["passivity", "computed_torque", "pd_gravity", "pid", "task_space", "adaptive", "elastic"]
+reactions = ["reflex", "admittance", "float", "stop", "null_space", "stop", "stop"]
 with bench(*makers, args=["--params-file", sys.argv[1]]) as there:
     controller = there.nodes[2]
     connect_demo(there.nodes)
@@ -104,7 +104,7 @@ def test_a_signal_during_compilation_ends_a_node_with_one_line(env, number):
 
 def test_no_kernel_is_left_for_the_control_loop(tmp_path, env):
     push = "{{at: {}, link: link_6, force: [30.0, 20.0, 0.0], duration: 0.1}}"
-    pushes = {f"tap_{k}": push.format(0.6 + 1.5 * k) for k in range(4)}
+    pushes = {f"tap_{k}": push.format(0.6 + 1.5 * k) for k in range(6)}
     scene, _, rest = SCENE.partition("      names: [tap]\n")
     names = f"      names: [{', '.join(pushes)}]\n"
     taps = "".join(f"      {name}: {value}\n" for name, value in pushes.items())
