@@ -6,6 +6,7 @@ from .codegen.generate import generate as generate
 from .control.arm_controller import ArmController as ArmController, Mode as Mode
 from .control.arm_settings import ArmSettings as ArmSettings
 from .control.controller import Controller as Controller, JointState as JointState
+from .control.fault_answers import FaultAnswers as FaultAnswers
 from .control.laws.adaptive import AdaptiveController as AdaptiveController
 from .control.laws.adaptive_parameters import Load as Load
 from .control.laws.computed_torque import ComputedTorqueController as ComputedTorqueController
