@@ -47,18 +47,9 @@ def expect_name(rig, kind, joint="", within=NAMED_AFTER):
     assert named() or kind == "locked", kinds(rig)
     assert len(kinds(rig)) - 1 <= MAX_CHANGES, kinds(rig)
     assert told.remedy
-    assert any(text.startswith("FAULT:") and kind_text(kind, text) for text in rig.warnings())
+    line = f"FAULT, {kind.replace('_', ' ')}{' on ' + joint if joint else ''}: "
+    assert any(text.startswith(line) for text in rig.warnings()), rig.warnings()
     return told
-
-
-def kind_text(kind, text):
-    """Return whether a line of the log is about this kind."""
-    words = {
-        "effectiveness": "motor gives",
-        "effort_scale": "effort is",
-        "effort_sign": "effort is",
-    }
-    return words.get(kind, kind.replace("_", " ")) in text
 
 
 def moving(**parameters):
