@@ -169,12 +169,12 @@ class Happening:
             if case.joints == "all":
                 self.joint = ""
         elif case.kind == "bias" and not case.commanded:
-            self.value = sign * random.uniform(3.0, 8.0) * limit[k]
+            self.value = sign * random.uniform(0.06, 0.15) * self.model.tau_max[k]
             self.offset[k] = self.value  # of the sensor
         else:
             self.value = {
                 "effectiveness": random.uniform(0.2, 0.75),
-                "bias": sign * random.uniform(3.0, 8.0) * limit[k],
+                "bias": sign * random.uniform(0.06, 0.15) * self.model.tau_max[k],
                 "friction": random.uniform(2.0, 4.0),
             }.get(case.kind)
             plant.fail(self.joint, case.kind, self.value)
@@ -247,19 +247,22 @@ def excited(case: Case, log, what: Happening, limit: Array, r: Array) -> bool:
 
     The residual exceeds twice a threshold for 0.3 s. What is proportional to torque or friction
     changes by more than a threshold in that second, or it is as constant as a bias; a joint that
-    is locked, or whose reading is frozen, moves; a bias acts beyond the first joint, which a push
-    on the first link loads alone.
+    is locked, or whose reading is frozen, moves; the load of a locked or free-swinging joint is
+    more than its friction holds; a bias acts beyond the second joint, since a push on the first
+    two links may load one joint alone.
     """
     onset, second = round(BEFORE / DT), round(1.0 / DT)
     span = slice(onset, onset + second)
     if case.kind in ("collision", "none"):
         return True
+    if np.any((log[1][span] < what.model.q_min + 0.03) | (log[1][span] > what.model.q_max - 0.03)):
+        return False  # the arm runs into a stop, which is told as such
     k, kind = what.k, case.kind
     if kind.startswith("freeze") or kind == "locked":
         speed = np.abs(log[2][onset - 50 : onset, k]).mean()
-        if speed < 0.15:
+        if speed < 0.15 or not felt(r[span], limit, None):
             return False
-        return kind != "locked" or felt(r[span], limit, k)
+        return kind != "locked" or holds_more(log, what, limit, r, span)
     if kind == "payload":
         return felt(r[span], limit, None)
     if case.joints == "all":
@@ -269,7 +272,16 @@ def excited(case: Case, log, what: Happening, limit: Array, r: Array) -> bool:
     course = r[span][60:, k]
     if kind == "bias":
         return k > 1
+    if kind == "free_swinging":
+        return holds_more(log, what, limit, r, span)
     return float(np.ptp(course)) > 2.0 * limit[k]
+
+
+def holds_more(log, what: Happening, limit: Array, r: Array, span: slice) -> bool:
+    """Whether the load of the joint exceeds what friction holds if its motor gives nothing."""
+    model, k = what.model, what.k
+    friction = 1.8 * max(model.coulomb[k], model.stiction[k]) + 0.6 * limit[k]
+    return float(np.abs(log[3][span, k] + r[span, k])[60:].max()) > friction
 
 
 def felt(r: Array, limit: Array, k: int | None) -> bool:

@@ -33,6 +33,7 @@ from .detection.faults.identification import (
     FaultReport as FaultReport,
     identify_fault as identify_fault,
 )
+from .detection.faults.settings import FaultSettings as FaultSettings
 from .detection.isolation import (
     ContactIsolator as ContactIsolator,
     Isolation as Isolation,

@@ -24,7 +24,13 @@ from ..html_page import (
     table,
 )
 from ..model.robot import RobotModel
-from .figures import residual_figure, torque_figure, tracking_figure, trade_off_figure
+from .figures import (
+    cases_figure,
+    residual_figure,
+    torque_figure,
+    tracking_figure,
+    trade_off_figure,
+)
 from .node_yaml import NodeParameters, text
 from .offline import Detection, Event
 from .run import Run
@@ -87,6 +93,7 @@ def report(
         _header(run, model, settings, tuning, events, truth),
         section("Residual [N m or N]", figure_html(figure, "residual")),
         section("Events", _events(events)),
+        _cases(found),
         _thresholds(tuning, parameters, suggested, model.joint_names),
     ]
     if run.reference is not None:
@@ -166,6 +173,19 @@ def _events(events: Sequence[Event]) -> str:
         rows.append([start, *marked, *others, f"{event.end - event.start:.3f}"])
     head = ("time [s]", "detected", "truth", "link", "joints")
     return table((*head, "force [N]", "delay [ms]", "duration [s]"), rows, text=5)
+
+
+def _cases(found: Detection) -> str:
+    """Return the section about the causes of contacts: names, remedies and their evidence."""
+    figure = cases_figure(found)
+    if figure is None:
+        return ""
+    rows: list[list[str | Cell]] = []
+    for start, end, fault in found.cases.named(found.t):
+        rows.append([f"{start:.3f}", fault.text(), fault.runner_up, fault.remedy, f"{end:.3f}"])
+    head = ("time [s]", "cause", "runner-up", "remedy", "last decision [s]")
+    below = table(head, rows, text=4)
+    return section("Causes of contacts", figure_html(figure, "causes"), below)
 
 
 def _torque(run: Run, model: RobotModel) -> str:

@@ -3,6 +3,7 @@
 The identifier's model has errors of mass, centre of mass, inertia and friction; sensors are noisy.
 """
 
+import numpy as np
 import pytest
 from fault_scenarios import SECONDS, identify, simulate
 
@@ -107,3 +108,28 @@ def test_refuses_what_it_cannot_use():
         identify_fault(known, t[:5], q[:5], qd[:5], tau[:5])
     with pytest.raises(rd.ArgumentError, match="noise must be positive"):
         identify_fault(known, t, q, qd, tau, noise=0.0)
+
+
+def exact_rest(seconds=1.5, bias=0.0):
+    """A noiseless log at rest, but for rounding; a bias on joint_3 from the middle on."""
+    model = rd.robots.lwr_iii()
+    t = 0.002 * np.arange(round(seconds / 0.002))
+    q = np.tile([0.1, 0.6, -0.2, 1.1, 0.3, 0.7, 0.2], (t.size, 1))
+    qd = np.full_like(q, 1e-15)
+    q[:, 1] += 1e-16 * np.arange(t.size) % 3e-16  # others change by rounding
+    qd[::2, 0] = -1e-15
+    tau = rd.gravity_torque(model, q)
+    tau[t > 0.5 * seconds, 2] -= bias
+    return model, (t, q, qd, tau)
+
+
+def test_an_exact_arm_at_rest_is_healthy():
+    model, log = exact_rest()
+    assert identify_fault(model, *log).kind == "none"
+
+
+def test_an_exact_bias_at_rest_is_no_frozen_sensor():
+    model, log = exact_rest(bias=5.0)
+    report = identify_fault(model, *log)
+    assert report.kind != "sensor_freeze"
+    assert report.scores["bias"] > 0.9

@@ -20,7 +20,7 @@ CAPACITY = U(64)  # blocks kept
 DRY_SPEED = 0.02  # [rad/s or m/s], over which dry friction changes sign
 # Noise of y: shares of the contact threshold, of y, and of the largest y of all joints
 START_NOISE, LEAST_NOISE, MOST_NOISE = 0.2, 0.08, 0.4
-MODEL_ERROR, CROSS_TALK = 0.04, 0.01
+MODEL_ERROR, CROSS_TALK = 0.03, 0.01
 NOISE_TIME = 5.0  # [s], over which the noise is averaged
 MOVED_TIME = 0.3  # [s], over which the speed before a stop is averaged
 JUMP, JUMP_TIME = 8.0, 1.0  # mean changes of the torque from which on one is a jump; kept for [s]
@@ -39,13 +39,13 @@ MARKS = DECAYS + U(2)
 # velocity, direction, posture. Previous readings; for how long they have been the same [s]; what
 # the velocity integrates to meanwhile, and by how far the position departs from that [rad or m];
 # step of the velocity that came last; speed while it moved. Usual change of the torque; largest
-# jump, its time and the torques before and after. Mean square of y without contact, the mean
-# speed of the block
+# jump, its time and the torques before and after. Mean square of y without contact; mean speed of
+# the block, and the torque that its motion took
 (
     LIMIT, SUM_Y, SUM_TAU, SUM_QD, SUM_SIGN, SUM_Q, LAST_Q, LAST_QD, LAST_TAU, SAME_Q, SAME_QD,
     TRAVEL, DEPARTURE, LAST_STEP, MOVED, CHANGE, JUMP_SIZE, JUMP_AT, JUMP_FROM, JUMP_TO, SQUARE,
-    BLOCK_SPEED, SLOW, ROWS,
-) = (U(k) for k in range(24))  # fmt: skip
+    BLOCK_SPEED, BLOCK_LOAD, SLOW, ROWS,
+) = (U(k) for k in range(25))  # fmt: skip
 # Scalars: duration and samples of the open block, blocks so far, variance of the slow noise's
 # estimate, whether there was a sample
 OPEN_TIME, SAMPLES, COUNT, VARIANCE, STARTED, SCALARS = (U(k) for k in range(6))
@@ -115,6 +115,13 @@ def take_sample(block, ring, marks, columns, rows, own, t, dt, q, qd, tau, exter
 
 
 @inline
+def noise_of(rows, k):
+    """Return the standard deviation of y of joint k while nothing touches the arm."""
+    most = MOST_NOISE * rows[LIMIT, k]
+    return min(max(1.5 * math.sqrt(rows[SQUARE, k]), LEAST_NOISE * rows[LIMIT, k]), most)
+
+
+@inline
 def _end_block(block, ring, marks, columns, rows, own, t, q, qd, calm):
     n, seconds, at = U(q.size), own[OPEN_TIME], U(int(own[COUNT])) % CAPACITY
     largest = 0.0
@@ -132,9 +139,10 @@ def _end_block(block, ring, marks, columns, rows, own, t, q, qd, calm):
     for i in range(U(2)):
         marks[at, DECAYS + i] = math.exp(-seconds / TIMES[i])
     for k in range(n):
-        y, limit = rows[SUM_Y, k], rows[LIMIT, k]
-        sigma = min(max(1.5 * math.sqrt(rows[SQUARE, k]), LEAST_NOISE * limit), MOST_NOISE * limit)
-        sigma = math.sqrt(sigma**2 + (MODEL_ERROR * y) ** 2 + (CROSS_TALK * largest) ** 2)
+        y = rows[SUM_Y, k]
+        sigma = math.sqrt(
+            noise_of(rows, k) ** 2 + (MODEL_ERROR * y) ** 2 + (CROSS_TALK * largest) ** 2
+        )
         if calm:
             part = min(seconds / NOISE_TIME, 1.0)
             rows[SQUARE, k] += part * (y * y - rows[SQUARE, k])
@@ -149,6 +157,7 @@ def _end_block(block, ring, marks, columns, rows, own, t, q, qd, calm):
         ring[at, k, COLUMNS] = rows[SLOW, k]
         rows[SLOW, k] = a * (rows[SLOW, k] + marks[at, GAIN] * off)
         rows[BLOCK_SPEED, k] = abs(rows[SUM_QD, k])
+        rows[BLOCK_LOAD, k] = abs(rows[SUM_TAU, k] + y)
         for row in range(SUM_Y, SUM_Q + U1):
             rows[row, k] = 0.0
     own[OPEN_TIME] = own[SAMPLES] = 0.0

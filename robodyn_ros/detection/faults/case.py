@@ -31,9 +31,9 @@ FREE_SHARE = 0.12  # share of the torque below which a motor counts as free-swin
 JUMP_ERROR = 0.25  # of the jump of the reported torque, against the scale it should show
 DOUBT_TIME = 0.6  # [s] after the alarm: what is still below doubt is a collision
 TOUCHED_CHANCE = 0.75  # probability of a touch from which on it is told then
-AGREED = 2  # decisions in a row that name a fault
+AGREED, REVOKED = 2, 5  # decisions in a row that name a fault, and that revoke it
 MAX_CHANGES = 3  # of the name, per case
-CALM_TIME = 0.1  # [s] after the contact, when an undecided case is decided
+CALM_TIME = 0.1  # [s] after the contact, when an undecided case is decided; names stay then
 PART = 4  # blocks that are added per millisecond of samples at most
 GRACE = 0.3  # [s] after a payload was taken over, in which its residual fades
 RESOLUTION = 1e-6  # [s]
@@ -53,14 +53,17 @@ CHANGED, FOLLOW = 1, 2  # what a sample leads to, as bits
 ) = (of.SCALARS + U(k) for k in range(27))  # fmt: skip
 # What is told: code, joint, value, confidence, onset [s], codes of the second and, of an undecided
 # case, of the first; joint of the candidates; first moment of a payload (3) [kg m], deviation of
-# its mass [kg]; changes of the name; friction as (dry, viscous) and the speed it is told for
+# its mass [kg]; changes of the name; friction as (dry, viscous) and the speed it is told for;
+# probability of each hypothesis
 (
     CODE, JOINT, VALUE, CONFIDENCE, ONSET, SECOND, BEST, MOMENT, _M1, _M2, MASS_ERROR, CHANGES,
-    MASS, DRY, VISCOUS, SPEED, TOLD,
+    MASS, DRY, VISCOUS, SPEED, CHANCES,
 ) = (U(k) for k in range(17))  # fmt: skip
 
-# Rows behind those of `blocks`: time at rest while others move [s], speed before the alarm
-REST, BEFORE, ROWS = (of.ROWS + U(k) for k in range(3))
+TOLD = CHANCES + by.HYPOTHESES
+
+# Rows behind those of `race`: time at rest while others move [s], speed before the alarm
+REST, BEFORE, ROWS = (by.ROWS + U(k) for k in range(3))
 
 MEMORY = (
     "float64[::1], float64[:, :, ::1], float64[:, ::1], float64[:, ::1], float64[:, :, :, ::1],"
@@ -131,6 +134,7 @@ def _open(ring, marks, gram, filters, bank, rows, own, told, t):
         start_evidence(ring, filters, U(first) % of.CAPACITY)
     for k in range(U(rows.shape[1])):
         rows[REST, k], rows[BEFORE, k] = 0.0, rows[of.MOVED, k]
+        rows[by.LOADED, k] = 0.0
 
 
 @inline
@@ -164,9 +168,10 @@ def _watch_rest(rows, own, t):
                 others = max(others, rows[of.BLOCK_SPEED, j])
         at_rest = rows[of.BLOCK_SPEED, k] < by.REST_SPEED and rows[BEFORE, k] > by.MOVING
         if not at_rest and t - own[ALARM] > 2.0 * of.BLOCK:
-            rows[REST, k] = 0.0
+            rows[REST, k] = rows[by.LOADED, k] = 0.0
         elif at_rest and others > by.MOVING:
             rows[REST, k] += of.BLOCK
+            rows[by.LOADED, k] = max(rows[by.LOADED, k], rows[of.BLOCK_LOAD, k])
 
 
 @inline
@@ -238,6 +243,8 @@ def _decide(gram, bank, rows, own, told, table, phi, work, t, final):
     code, other = _name(rows, own, table, best), _name(rows, own, table, second)
     p, joint = table[best, by.CHANCE], table[best, by.JOINT]
     told[MASS] = phi[0]
+    for h in range(by.HYPOTHESES):
+        told[CHANCES + h] = table[h, by.CHANCE]
     same = own[CANDIDATE] == code and own[CANDIDATE_JOINT] == joint
     own[AGREEMENTS] = own[AGREEMENTS] + 1.0 if same else 1.0
     own[CANDIDATE], own[CANDIDATE_JOINT] = code, joint
@@ -247,7 +254,9 @@ def _decide(gram, bank, rows, own, told, table, phi, work, t, final):
         if own[AGREEMENTS] >= AGREED:
             new = code
     elif code == COLLISION and p >= own[LEAD]:
-        new = COLLISION
+        # The end of a payload or a fault looks like that of a touch: do not revoke it for that
+        if not _is_fault(new) or own[AGREEMENTS] >= REVOKED:
+            new = COLLISION
     elif t - own[ALARM] >= DOUBT_TIME or final:
         new = COLLISION if table[by.TOUCH, by.CHANCE] > TOUCHED_CHANCE else UNDECIDED
     was, was_joint = int(told[CODE]), told[JOINT]
@@ -318,7 +327,7 @@ def follow_case(
         return CHANGED
     found = FOLLOW if _is_followed(own, told, t) else 0
     final = code == UNDECIDED and told[BEST] == 0.0 and calm >= CALM_TIME
-    due = t >= own[NEXT] - RESOLUTION and complete
+    due = t >= own[NEXT] - RESOLUTION and complete and calm < CALM_TIME
     if not (due or final):
         return found
     if due:

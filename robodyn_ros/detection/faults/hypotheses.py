@@ -204,7 +204,8 @@ def _locked(window: FaultWindow) -> Iterator[Fit]:
 def _sensor_freeze(window: FaultWindow) -> Iterator[Fit]:
     """Yield fits of readings that stay exactly the same to the end while others change.
 
-    A joint at rest reads the same, too: then the residual of all joints must be large as well.
+    A joint at rest reads the same, too: it must have moved before, and then the residual of all
+    joints must be large as well. Rounding, 1e-15, is no motion.
     """
     same = (np.diff(window.q, axis=0) == 0.0) & (np.diff(window.qd, axis=0) == 0.0)
     for k in range(window.model.n):
@@ -213,7 +214,9 @@ def _sensor_freeze(window: FaultWindow) -> Iterator[Fit]:
         if len(window.t) - start < MIN_SAMPLES or same[start:].all():
             continue
         rows = np.repeat((window.kept >= start)[:, None], window.model.n, axis=1)
-        moves = window.qd[-1, k] != 0.0
+        moves = abs(window.qd[-1, k]) > REST_SPEED
+        if not moves and not np.any(np.abs(window.qd[:start, k]) > REST_SPEED):
+            continue
         gain = 2.0 * window.misfit + window.y.size if moves else window.without(rows)
         yield Fit("sensor_freeze", gain, k, None, start)
 

@@ -1,8 +1,9 @@
 """The race of the hypotheses: the probability of each kind of cause, from the evidence so far.
 
 A fault of one joint leaves the others quiet; a touch may load any, but on a link it seldom leaves
-all joints below without torque. What no torque can tell is told by the readings: a joint that
-stands still while others move is locked, a reading that stays exactly the same is frozen.
+all joints below without torque, unless that is too small to be seen. What no torque can tell is
+told by the readings: a joint that stands still while others move, against more torque than its
+friction holds, is locked; a reading that stays exactly the same is frozen.
 """
 
 import math
@@ -15,6 +16,7 @@ from .evidence import QUIET, STARTS, course_evidence, fit_one, fit_payload, fit_
 # Hypotheses in the race
 TOUCH, LOAD, MOTOR, OFFSET, DRAG, BRAKE, FROZEN = (U(k) for k in range(7))
 HYPOTHESES = U(7)
+CAUSES = ("touch", "payload", "motor or effort", "bias", "friction", "locked", "frozen reading")
 # What is kept of each: log probability, joint, value, second value, onset tried
 CHANCE, JOINT, VALUE, OTHER, START, WIDTH = (U(k) for k in range(6))
 
@@ -24,10 +26,13 @@ LOAD_PRIOR, MOTOR_PRIOR, OFFSET_PRIOR, DRAG_PRIOR, BRAKE_PRIOR = -1.0, -1.5, -0.
 # Standard deviations of the priors: of the share of torque lost; of a constant torque, friction
 # and viscous friction per unit of speed, in contact thresholds
 LOST, CONSTANT, DRY, VISCOUS = 2.0, 10.0, 10.0, 10.0
+# A reading that is mostly offset looks like a large multiple of the torque, which is rare
+TINY, TINY_PRIOR = 0.2, -4.0
 MIN_LOSS = 0.1  # a share of the torque this close to 1 is no fault
-# Of a touch: probability that it leaves a joint below the outermost loaded one without torque, and
-# that the torque on a loaded joint is constant
-SPARED, STEADY = 0.1, 0.5
+STEADY = 0.5  # probability that the torque of a touch on a loaded joint is constant
+# Of a touch: usual torque of a joint over that of the outermost loaded one, which is closer to it;
+# and bounds of the probability that it is too small to be seen
+LEVER, SPARED = 3.0, (0.1, 0.9)
 REST_SPEED = 0.02  # [rad/s or m/s]: slower is at rest
 MOVING = 0.05  # [rad/s or m/s]: faster is in motion
 MIN_REST = 0.15  # [s] at rest while others move, of a locked joint
@@ -37,6 +42,9 @@ FROZEN_TIME = 0.06  # [s] that a frozen reading has been the same
 MIN_DEPARTURE = 0.01  # [rad or m] that the other reading says meanwhile
 CERTAIN = 50.0  # log evidence of a frozen reading
 IMPOSSIBLE = -1e9
+# Rows behind those of `blocks`: torque that friction may hold, largest load of a joint at rest,
+# log evidence that a touch loads a joint
+HOLDS, LOADED, FELT, ROWS = (of.ROWS + U(k) for k in range(4))
 
 
 @inline
@@ -76,20 +84,26 @@ def _race_since(rows, gram, bank, rest, age, s, motor_side, table, phi, work):
     for k in range(n):
         quiet += bank[s, k, QUIET]
     base = TEMPER * quiet
-    each, start, inner, touch = base - math.log(float(n)), float(s), 0.0, 0.0
+    each, start, touch = base - math.log(float(n)), float(s), 0.0
     for k in range(n):
         sums, limit, joint = gram[s, k], rows[of.LIMIT, k], float(k)
         gain, offset = fit_one(sums, of.ONE, CONSTANT * limit)
         constant, free = 0.5 * TEMPER * gain, TEMPER * course_evidence(bank[s, k])
         _offer(table, OFFSET, each + constant + OFFSET_PRIOR, joint, offset, 0.0, start)
         loaded = log_sum(math.log(STEADY) + constant, math.log(1.0 - STEADY) + free)
-        touch = log_sum(touch, inner + loaded) if k > 0 else loaded
-        inner += log_sum(math.log(SPARED), math.log(1.0 - SPARED) + loaded)
+        rows[FELT, k], found = loaded, loaded
+        for j in range(k):
+            small = 2.0 * of.noise_of(rows, j) / (LEVER * max(abs(offset), 1e-9))
+            spared = min(max(small, SPARED[0]), SPARED[1])
+            found += log_sum(math.log(spared), math.log(1.0 - spared) + rows[FELT, j])
+        touch = log_sum(touch, found) if k > 0 else found
         held = max(constant, free)
         gain, lost = fit_one(sums, of.TAU, LOST)
         held = max(held, 0.5 * TEMPER * gain)
         if abs(lost) > MIN_LOSS:
             chance = each + 0.5 * TEMPER * gain + MOTOR_PRIOR
+            if not motor_side and abs(1.0 + lost) < TINY:
+                chance += TINY_PRIOR
             _offer(table, MOTOR, chance, joint, lost, 0.0, start)
         if not motor_side:
             continue
@@ -100,7 +114,8 @@ def _race_since(rows, gram, bank, rest, age, s, motor_side, table, phi, work):
         if rest[k] >= max(
             MIN_REST, REST_SHARE * age
         ):  # the torque that holds a joint takes any course
-            _offer(table, BRAKE, each + held + BRAKE_PRIOR + STOPPED, joint, 0.0, 0.0, start)
+            certain = STOPPED if rows[LOADED, k] > rows[HOLDS, k] else 0.0
+            _offer(table, BRAKE, each + held + BRAKE_PRIOR + certain, joint, 0.0, 0.0, start)
     _offer(table, TOUCH, each + touch, -1.0, 0.0, 0.0, start)
     gain = fit_payload(gram, s, phi, work)
     _offer(table, LOAD, base + 0.5 * TEMPER * gain + LOAD_PRIOR, -1.0, phi[0], phi[4], start)

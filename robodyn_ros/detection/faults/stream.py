@@ -37,6 +37,7 @@ KIND_OF = {
     case.EFFORT_SCALE: kinds.EFFORT_SCALE,
     case.EFFORT_SIGN: kinds.EFFORT_SIGN,
 }
+STICKING = 1.5  # friction of a joint at rest that is possible, over the model's
 MIN_MASS = 0.05  # [kg]: less is no payload
 MAX_CENTRE = 0.5  # [m], of a payload's centre from the frame of its link
 
@@ -81,6 +82,8 @@ class FaultStream:
         )
         self._rows[int(blocks.LIMIT)] = np.maximum(limit, 1e-6)
         self._rows[int(blocks.SQUARE)] = (blocks.START_NOISE * self._rows[int(blocks.LIMIT)]) ** 2
+        friction = STICKING * np.maximum(model.coulomb, model.stiction)
+        self._rows[int(race.HOLDS)] = friction + 0.5 * self._rows[int(blocks.LIMIT)]
         scalars = {
             case.FIRST: settings.first,
             case.PERIOD: settings.period,
@@ -116,7 +119,9 @@ class FaultStream:
         if len(self._own) == len(other._own) and self.link == other.link:
             for mine, old in zip(self.memory[:7], other.memory[:7], strict=True):
                 mine[:] = old
+            held = self._rows[int(race.HOLDS)].copy()
             self._rows[1:] = other._rows[1:]
+            self._rows[int(race.HOLDS)] = held
             self._own[: int(blocks.SCALARS)] = other._own[: int(blocks.SCALARS)]
             self._own[first:], self._told[:] = other._own[first:], other._told
             self.fault = other.fault
@@ -155,7 +160,10 @@ class FaultStream:
         if code == case.NONE:
             return None
         kind, name = KIND_OF[code], "" if joint < 0 else self.model.joint_names[joint]
-        onset, confidence = float(told[int(case.ONSET)]), float(told[int(case.CONFIDENCE)])
+        onset, confidence = (
+            float(told[int(case.ONSET)]),
+            round(float(told[int(case.CONFIDENCE)]), 4),
+        )
         second = KIND_OF.get(int(told[int(case.SECOND)]), "")
         if code == case.UNDECIDED:
             first = KIND_OF.get(int(told[int(case.BEST)]), "")
