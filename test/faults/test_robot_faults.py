@@ -10,7 +10,7 @@ COMMANDED = {"effort.source": "command"}
 GOES_ON = {"arm.reaction": "none"}
 # So that the arm moves on although one joint stays behind: at rest they are all alike
 SLOW = {**GOES_ON, "sensing.stuck_reference_travel": 1.0, "demo_speed": 0.15}
-DRIVES = {"plant.friction": True, "effort.friction": "model", "arm.friction": True}
+DRIVES = {**GOES_ON, "plant.friction": True, "effort.friction": "model", "arm.friction": True}
 FINE = {"monitor.contact.base": [0.8], "monitor.collision.base": [1.6]}  # [N m]
 FOLLOW = {"payload.follow": True, "arm.resume_after": 0.3}
 NAMED_AFTER = 1.0  # [s]
