@@ -6,6 +6,7 @@ from .codegen.generate import generate as generate
 from .control.arm_controller import ArmController as ArmController, Mode as Mode
 from .control.arm_settings import ArmSettings as ArmSettings
 from .control.controller import Controller as Controller, JointState as JointState
+from .control.fault_answers import FaultAnswers as FaultAnswers
 from .control.laws.adaptive import AdaptiveController as AdaptiveController
 from .control.laws.adaptive_parameters import Load as Load
 from .control.laws.computed_torque import ComputedTorqueController as ComputedTorqueController
@@ -33,6 +34,7 @@ from .detection.faults.identification import (
     FaultReport as FaultReport,
     identify_fault as identify_fault,
 )
+from .detection.faults.settings import FaultSettings as FaultSettings
 from .detection.isolation import (
     ContactIsolator as ContactIsolator,
     Isolation as Isolation,

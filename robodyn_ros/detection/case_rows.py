@@ -20,11 +20,13 @@ from ..sensing.settings import SensingSettings
 from . import monitor_step as at
 from .fault import Fault
 from .faults import case
+from .faults.race import HYPOTHESES
 from .monitor import ContactMonitor
 from .monitor_settings import MonitorSettings
 from .monitor_step import COLLISION, CONTACT, EXTERNAL, LATE, MEAN, RESTARTS, STEP, USABLE, step
 from .noise import BIAS
 
+Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
 
 ROOM = 1024  # changes of the name between two returns to Python
@@ -36,6 +38,7 @@ class CaseRows(NamedTuple):
     rows: Codes  # (C,) where the name changes
     faults: tuple[Fault | None, ...]  # C names, each until the next change
     carried: tuple[tuple[int, Payload | None], ...]  # after which row which payload was taken over
+    chances: Array  # (C, 7) probability of each of `race.CAUSES`; NaN: no case is open
 
     def at(self, row: int) -> Fault | None:
         """Return the name at this row; None: no case is open."""
@@ -119,6 +122,8 @@ def case_rows(
     rows: list[int] = []
     faults: list[Fault | None] = []
     carried: list[tuple[int, Payload | None]] = []
+    chances: list[Array] = []
+    over = np.full(int(HYPOTHESES), math.nan)
     limit = int((sensing or SensingSettings()).max_invalid)
     arrays = (samples.t, samples.q, samples.qd, samples.tau)
     changed, out = np.zeros(ROOM + 1, dtype=np.int64), np.zeros((ROOM, int(case.TOLD)))
@@ -138,6 +143,7 @@ def case_rows(
         for k in range(int(changed[0])):
             rows.append(int(changed[k + 1]))
             faults.append(stream.take(out[k]))
+            chances.append(out[k, int(case.CHANCES) :].copy() if faults[-1] else over)
         first = told if told >= 0 else -1 - told
         if told < 0:
             payload = stream.found
@@ -145,4 +151,6 @@ def case_rows(
             carried.append((first - 1, payload))
             rows.append(first - 1)
             faults.append(None)
-    return CaseRows(np.array(rows, dtype=np.int64), tuple(faults), tuple(carried))
+            chances.append(over)
+    table = np.array(chances).reshape(-1, over.size)
+    return CaseRows(np.array(rows, dtype=np.int64), tuple(faults), tuple(carried), table)

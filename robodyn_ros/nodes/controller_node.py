@@ -95,8 +95,8 @@ class ControllerNode(StateNode):
         if self.robot is None:
             return super().prepare_settings(settings)
         parts = self.arm.prepare(settings.arm)
-        held = settings.payload.payload(self.robot)
         regrasped = settings.payload.held != self.settings.payload.held
+        held = settings.payload.payload(self.robot) if regrasped else None
 
         def apply() -> None:
             self.arm.apply(parts)

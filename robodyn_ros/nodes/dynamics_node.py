@@ -88,8 +88,8 @@ class DynamicsNode(StateNode):
             return super().prepare_settings(settings)
         parts = self.monitor.prepare(settings.of_monitor, settings.effort)
         torque = JointTorque(self.robot, settings.effort)
-        held = settings.payload.payload(self.robot)
         regrasped = settings.payload.held != self.settings.payload.held
+        held = settings.payload.payload(self.robot) if regrasped else None
 
         def apply() -> None:
             self.monitor.apply(parts)

@@ -16,7 +16,14 @@ from typing import NamedTuple
 
 from ..control.transitions import Mode
 from ..detection.detector import Level
-from ..detection.fault import COLLISION, HARMLESS_KINDS, JOINT_STOP, UNDECIDED, Fault
+from ..detection.fault import (
+    COLLISION,
+    COMMAND_LOSS,
+    HARMLESS_KINDS,
+    JOINT_STOP,
+    UNDECIDED,
+    Fault,
+)
 from ..detection.verdict import LEAST_FORCE, Ended, Verdict
 from ..dynamics.limit_use import Binding
 from ..model.robot import Payload
@@ -31,8 +38,9 @@ MOST_FORCES = 2000  # estimates kept of a contact that lasts
 NUMBERS = re.compile(r"(?<!\w)[-+]?\d[\d.]*(e[-+]?\d+)?")  # not those of names, as in joint_3
 
 
-# Names of cases that the lines about contacts tell already
-UNNAMED = (COLLISION, JOINT_STOP, UNDECIDED)
+# Names of cases that the lines about contacts and UNKNOWN tell already
+UNNAMED = (COLLISION, COMMAND_LOSS, JOINT_STOP, UNDECIDED)
+NAME_PERIOD = 1.0  # [s] between two lines about the same fault
 
 
 class Severity(Enum):
@@ -194,6 +202,7 @@ class FaultLog:
     def __init__(self) -> None:
         self._told: Fault | None = None
         self._since = 0.0  # [s]
+        self._last: dict[str, float] = {}  # name: time of its last line [s]
 
     def update(self, t: float, fault: Fault | None) -> Line | None:
         """Return the line that is due at the time t [s], if any."""
@@ -201,16 +210,22 @@ class FaultLog:
         if fault is None or fault.kind in UNNAMED:
             if told is None or fault is not None:  # it may be named again
                 return None
-            self._told = None
-            return Line(
-                Severity.INFO, f"no fault: {_kind(told)} is over after {t - self._since:.2f} s"
-            )
-        if told is not None and (told.kind, told.joint) == (fault.kind, fault.joint):
+            self._told, text = None, f"{_kind(told)} is over after {t - self._since:.2f} s"
+            return self._line(t, Severity.INFO, "no fault", text)
+        if told is not None and _kind(told) == _kind(fault):
             return None
         self._since = t if told is None else self._since
         self._told = fault
         severity = Severity.WARN if fault.kind in HARMLESS_KINDS else Severity.ERROR
-        return Line(severity, f"FAULT: {fault.text()}. {fault.remedy}".rstrip())
+        text = f"{fault.text()}. {fault.remedy}".rstrip()
+        return self._line(t, severity, f"FAULT, {_kind(fault)}", text)
+
+    def _line(self, t: float, severity: Severity, name: str, text: str) -> Line | None:
+        """Return a line, unless one of the same name was due within the last second."""
+        if 0.0 <= t - self._last.get(name, -math.inf) < NAME_PERIOD:
+            return None
+        self._last[name] = t
+        return Line(severity, f"{name}: {text}")
 
 
 def payload_line(held: Payload | None, before: Payload | None, how: str) -> Line | None:

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..detection.faults.race import CAUSES
 from ..detection.monitor_settings import MonitorSettings, ThresholdSettings
 from ..errors import ArgumentError
 from ..html_page import BLUE, GREEN, GREY, LAYOUT, ORANGE, RED, add_line, subplots
 from ..model.robot import RobotModel
-from .offline import Event
+from .offline import Detection, Event
 from .run import Array, Run
 from .tuning import MARGIN, SCALES, Tuning
 
@@ -22,6 +23,7 @@ JOINT_COLOURS = (
     *("#2a6fb0", "#e07b39", "#2e8b57", "#c0392b"),
     *("#7d5ba6", "#8c6d46", "#d466a8", "#64748b"),
 )
+LEAST_CHANCE = 0.01  # of a cause that is drawn
 LIMITS_SHOWN_FROM = 60.0  # [%] of the effort limit: below, its lines would flatten the curves
 
 
@@ -64,6 +66,26 @@ def residual_figure(
     for j, name in enumerate(model.joint_names):
         figure.update_yaxes(title_text=name, title_standoff=4, row=j + 1, col=1)
     return figure, suggested
+
+
+def cases_figure(found: Detection) -> Any | None:
+    """Return a figure of the probability of each cause over time; None: no case was decided."""
+    rows, chances = found.cases.decisions()
+    if not rows.size:
+        return None
+    figure, t = subplots(1), found.t[rows]
+    # A case that ended breaks the lines
+    ended = np.flatnonzero(np.isnan(chances[:, 0]))
+    for j, name in enumerate(CAUSES):
+        if not np.nanmax(np.append(chances[:, j], 0.0)) > LEAST_CHANCE:
+            continue
+        y = [None if k in ended else round(float(x), 4) for k, x in enumerate(chances[:, j])]
+        colour = JOINT_COLOURS[j % len(JOINT_COLOURS)]
+        add_line(figure, np.round(t, 3), y, name, colour, 2.0)
+    figure.update_layout(height=300, **LAYOUT)
+    figure.update_xaxes(title_text="time [s]")
+    figure.update_yaxes(title_text="probability", range=[-0.02, 1.05])
+    return figure
 
 
 def tracking_figure(run: Run, names: Sequence[str]) -> tuple[Any, Array]:

@@ -19,6 +19,7 @@ from ..detection.case_rows import CaseRows, case_rows
 from ..detection.detector import Level
 from ..detection.effort_scale import scale_fault, scale_text
 from ..detection.fault import JOINT_STOP, SENSOR_FREEZE, Fault
+from ..detection.faults.race import CAUSES
 from ..detection.isolation import Isolation
 from ..detection.link_naming import NO_ANSWER
 from ..detection.monitor import TARING as TARING_TEXT
@@ -288,7 +289,7 @@ class Detection:
 
 def no_cases() -> CaseRows:
     """Return cases of a recording whose contacts were not named."""
-    return CaseRows(np.zeros(0, dtype=np.int64), (), ())
+    return CaseRows(np.zeros(0, dtype=np.int64), (), (), np.zeros((0, len(CAUSES))))
 
 
 class RecordedCases:
@@ -318,6 +319,33 @@ class RecordedCases:
         while i + 1 < len(found.faults) and found.faults[i + 1] is not None:
             i += 1
         return found.faults[i]
+
+    def decisions(self) -> tuple[Codes, Array]:
+        """Return the rows of all decisions (D,), and the probability of each cause there (D, 7),
+        as in `race.CAUSES`; NaN where a case is over.
+        """
+        found = self._compute()
+        rows, chances = found.rows, found.chances
+        if self._kept is not None:
+            inside = np.isin(rows, self._kept)
+            rows, chances = np.searchsorted(self._kept, rows[inside]), chances[inside]
+        return np.asarray(rows, dtype=np.int64), chances
+
+    def named(self, t: Array) -> list[tuple[float, float, Fault]]:
+        """Return first and last decision [s] of each case, and its last name; t: of the rows."""
+        rows, _ = self.decisions()
+        cases: list[tuple[float, float, Fault]] = []
+        begun: float | None = None
+        for row in rows.tolist():
+            fault, now = self.at(row), float(t[row])
+            if fault is None:
+                begun = None
+            elif begun is None:
+                begun = now
+                cases.append((begun, now, fault))
+            else:
+                cases[-1] = (begun, now, fault)
+        return cases
 
     def payload(self, k: int) -> Payload | None:
         """Return the payload that the model includes at row k."""

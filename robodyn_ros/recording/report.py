@@ -25,7 +25,13 @@ from ..html_page import (
 )
 from ..model.robot import RobotModel
 from .external_torque import ExternalTorque
-from .figures import residual_figure, torque_figure, tracking_figure, trade_off_figure
+from .figures import (
+    cases_figure,
+    residual_figure,
+    torque_figure,
+    tracking_figure,
+    trade_off_figure,
+)
 from .node_yaml import NodeParameters, text
 from .offline import Detection, Event
 from .run import Run
@@ -98,6 +104,7 @@ def report(
         _header(run, model, settings, tuning, events, truth),
         section("Residual [N m or N]", figure_html(figure, "residual")),
         section("Events", _events(events)),
+        _cases(found),
         _thresholds(tuning, parameters, suggested, model.joint_names),
     ]
     if external is not None:
@@ -187,6 +194,19 @@ def external_rows(external: ExternalTorque, names: Sequence[str]) -> list[tuple[
     """Return a row of texts per joint: noise and offset of residual and maker's torque."""
     numbers = np.concatenate([external.noise, external.offset])
     return [(name, *(f"{x:.3f}" for x in numbers[:, j])) for j, name in enumerate(names)]
+
+
+def _cases(found: Detection) -> str:
+    """Return the section about the causes of contacts: names, remedies and their evidence."""
+    figure = cases_figure(found)
+    if figure is None:
+        return ""
+    rows: list[list[str | Cell]] = []
+    for start, end, fault in found.cases.named(found.t):
+        rows.append([f"{start:.3f}", fault.text(), fault.runner_up, fault.remedy, f"{end:.3f}"])
+    head = ("time [s]", "cause", "runner-up", "remedy", "last decision [s]")
+    below = table(head, rows, text=4)
+    return section("Causes of contacts", figure_html(figure, "causes"), below)
 
 
 def _torque(run: Run, model: RobotModel) -> str:

@@ -10,7 +10,7 @@ COMMANDED = {"effort.source": "command"}
 GOES_ON = {"arm.reaction": "none"}
 # So that the arm moves on although one joint stays behind: at rest they are all alike
 SLOW = {**GOES_ON, "sensing.stuck_reference_travel": 1.0, "demo_speed": 0.15}
-DRIVES = {"plant.friction": True, "effort.friction": "model", "arm.friction": True}
+DRIVES = {**GOES_ON, "plant.friction": True, "effort.friction": "model", "arm.friction": True}
 FINE = {"monitor.contact.base": [0.8], "monitor.collision.base": [1.6]}  # [N m]
 FOLLOW = {"payload.follow": True, "arm.resume_after": 0.3}
 NAMED_AFTER = 1.0  # [s]
@@ -47,18 +47,9 @@ def expect_name(rig, kind, joint="", within=NAMED_AFTER):
     assert named() or kind == "locked", kinds(rig)
     assert len(kinds(rig)) - 1 <= MAX_CHANGES, kinds(rig)
     assert told.remedy
-    assert any(text.startswith("FAULT:") and kind_text(kind, text) for text in rig.warnings())
+    line = f"FAULT, {kind.replace('_', ' ')}{' on ' + joint if joint else ''}: "
+    assert any(text.startswith(line) for text in rig.warnings()), rig.warnings()
     return told
-
-
-def kind_text(kind, text):
-    """Return whether a line of the log is about this kind."""
-    words = {
-        "effectiveness": "motor gives",
-        "effort_scale": "effort is",
-        "effort_sign": "effort is",
-    }
-    return words.get(kind, kind.replace("_", " ")) in text
 
 
 def moving(**parameters):

@@ -83,15 +83,26 @@ def test_a_fault_gives_a_line_when_it_is_named_and_when_it_is_over():
         line = log.update(t, fault)
         if line:
             told.append(line)
-    kinds = [(line.severity, line.text.split(" ")[1]) for line in told]
-    assert [severity for severity, _ in kinds] == [
+    assert [line.severity for line in told] == [
         Severity.ERROR,
         Severity.ERROR,
         Severity.WARN,
         Severity.INFO,
     ]
-    assert told[0].text == f"FAULT: {bias.text()}. {bias.remedy}"
+    assert told[0].text == f"FAULT, bias on joint_3: {bias.text()}. {bias.remedy}"
     assert told[-1].text == "no fault: payload on link_7 is over after 2.60 s"
+
+
+def test_a_fault_that_flickers_gives_a_line_a_second():
+    log = FaultLog()
+    lines = [
+        log.update(0.01 * k, Fault("sensor_freeze", "joint_7") if k % 2 else None)
+        for k in range(250)
+    ]
+    told = [line.text.partition(":")[0] for line in lines if line]
+    assert told.count("FAULT, sensor freeze on joint_7") == 3
+    assert told.count("no fault") == 3
+    assert log.update(9.0, Fault("command_loss")) is None  # the line about UNKNOWN tells it
 
 
 def test_a_payload_gives_a_line_for_each_change():

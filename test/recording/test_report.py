@@ -81,7 +81,15 @@ def test_names_cannot_break_the_page(page):
 
 def test_the_page_has_all_sections(page):
     text = page.read_text()
-    for part in ("Residual", "Events", "Suggested thresholds", "Tracking", "Torque", "lwr_iii"):
+    parts = (
+        "Residual",
+        "Events",
+        "Causes of contacts",
+        "Suggested thresholds",
+        "Tracking",
+        "Torque",
+    )
+    for part in (*parts, "lwr_iii", "Check what touches the arm"):
         assert part in text
     assert text.count("COLLISION</td>") == 2
     assert not re.search(r'<(script|link|img)[^>]+(src|href)="http', text)

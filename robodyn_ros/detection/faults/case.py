@@ -53,11 +53,14 @@ CHANGED, FOLLOW = 1, 2  # what a sample leads to, as bits
 ) = (of.SCALARS + U(k) for k in range(27))  # fmt: skip
 # What is told: code, joint, value, confidence, onset [s], codes of the second and, of an undecided
 # case, of the first; joint of the candidates; first moment of a payload (3) [kg m], deviation of
-# its mass [kg]; changes of the name; friction as (dry, viscous) and the speed it is told for
+# its mass [kg]; changes of the name; friction as (dry, viscous) and the speed it is told for;
+# probability of each hypothesis
 (
     CODE, JOINT, VALUE, CONFIDENCE, ONSET, SECOND, BEST, MOMENT, _M1, _M2, MASS_ERROR, CHANGES,
-    MASS, DRY, VISCOUS, SPEED, TOLD,
+    MASS, DRY, VISCOUS, SPEED, CHANCES,
 ) = (U(k) for k in range(17))  # fmt: skip
+
+TOLD = CHANCES + by.HYPOTHESES
 
 # Rows behind those of `race`: time at rest while others move [s], speed before the alarm
 REST, BEFORE, ROWS = (by.ROWS + U(k) for k in range(3))
@@ -240,6 +243,8 @@ def _decide(gram, bank, rows, own, told, table, phi, work, t, final):
     code, other = _name(rows, own, table, best), _name(rows, own, table, second)
     p, joint = table[best, by.CHANCE], table[best, by.JOINT]
     told[MASS] = phi[0]
+    for h in range(by.HYPOTHESES):
+        told[CHANCES + h] = table[h, by.CHANCE]
     same = own[CANDIDATE] == code and own[CANDIDATE_JOINT] == joint
     own[AGREEMENTS] = own[AGREEMENTS] + 1.0 if same else 1.0
     own[CANDIDATE], own[CANDIDATE_JOINT] = code, joint

@@ -16,6 +16,7 @@ from .evidence import QUIET, STARTS, course_evidence, fit_one, fit_payload, fit_
 # Hypotheses in the race
 TOUCH, LOAD, MOTOR, OFFSET, DRAG, BRAKE, FROZEN = (U(k) for k in range(7))
 HYPOTHESES = U(7)
+CAUSES = ("touch", "payload", "motor or effort", "bias", "friction", "locked", "frozen reading")
 # What is kept of each: log probability, joint, value, second value, onset tried
 CHANCE, JOINT, VALUE, OTHER, START, WIDTH = (U(k) for k in range(6))
 
