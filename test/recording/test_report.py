@@ -89,7 +89,7 @@ def test_the_page_has_all_sections(page):
         "Tracking",
         "Torque",
     )
-    for part in (*parts, "lwr_iii", "Check what touches the arm"):
+    for part in (*parts, "lwr_iii", "runner-up"):
         assert part in text
     assert text.count("COLLISION</td>") == 2
     assert not re.search(r'<(script|link|img)[^>]+(src|href)="http', text)
@@ -128,7 +128,7 @@ def opened(page):
 def test_the_page_works_offline_in_a_browser(opened):
     sheet, requests, errors = opened
     drawn = sheet.evaluate("document.querySelectorAll('.js-plotly-plot').length")
-    assert drawn == 4
+    assert drawn == 5
     buttons = sheet.evaluate(
         "[...document.querySelectorAll('.modebar-btn')].map(b => b.dataset.title ?? '')"
     )

@@ -26,8 +26,10 @@ LOAD_PRIOR, MOTOR_PRIOR, OFFSET_PRIOR, DRAG_PRIOR, BRAKE_PRIOR = -1.0, -1.5, -0.
 # Standard deviations of the priors: of the share of torque lost; of a constant torque, friction
 # and viscous friction per unit of speed, in contact thresholds
 LOST, CONSTANT, DRY, VISCOUS = 2.0, 10.0, 10.0, 10.0
-# A reading that is mostly offset looks like a large multiple of the torque, which is rare
-TINY, TINY_PRIOR = 0.2, -4.0
+# A measured torque that is mostly offset, or mostly that of a push, looks like a large multiple of
+# the torque: that is rare, and told only where the reading jumps by it
+TINY, TINY_PRIOR = 0.2, (-4.0, -30.0)
+JUMP_ERROR = 0.35  # of such a jump
 MIN_LOSS = 0.1  # a share of the torque this close to 1 is no fault
 STEADY = 0.5  # probability that the torque of a touch on a loaded joint is constant
 # Of a touch: usual torque of a joint over that of the outermost loaded one, which is closer to it;
@@ -77,6 +79,13 @@ def _offer(table, hypothesis, chance, joint, value, other, start):
 
 
 @inline
+def _jumps_by(rows, k, share):
+    """Return whether the torque of joint k jumped to 1/share of what it was."""
+    before, after = rows[of.JUMP_FROM, k], rows[of.JUMP_TO, k]
+    return abs(share * after - before) < JUMP_ERROR * abs(before)
+
+
+@inline
 def _race_since(rows, gram, bank, rest, age, s, motor_side, table, phi, work):
     """Offer the hypotheses that begin at onset s."""
     n = U(rows.shape[1])
@@ -103,7 +112,7 @@ def _race_since(rows, gram, bank, rest, age, s, motor_side, table, phi, work):
         if abs(lost) > MIN_LOSS:
             chance = each + 0.5 * TEMPER * gain + MOTOR_PRIOR
             if not motor_side and abs(1.0 + lost) < TINY:
-                chance += TINY_PRIOR
+                chance += TINY_PRIOR[0 if _jumps_by(rows, k, 1.0 + lost) else 1]
             _offer(table, MOTOR, chance, joint, lost, 0.0, start)
         if not motor_side:
             continue
