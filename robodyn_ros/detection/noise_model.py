@@ -15,6 +15,7 @@ In many recordings a few touches may hide that have no label; the loudest of the
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -48,7 +49,7 @@ FLOOR = 0.7  # of the lowest deviation of all bins: least deviation
 SHRINKAGE = 0.2  # of correlations: few independent samples
 TRIMMED = 0.95  # share of samples that correlations are learnt from
 RARE = 0.05  # share of the samples below which a class is not known
-UNLABELLED = 0.05  # share of the recordings that may hold a touch without a label
+UNLABELLED, MANY = 0.05, 20  # share of so many recordings that may hold a touch without a label
 LOWEST_PEAK = 0.3  # of the joints' usual peak: the peak of a joint that hardly moved
 HALVINGS = 10  # of the range of thresholds
 FACTORS = (0.3, 30.0)  # that range
@@ -269,7 +270,7 @@ class _Fit:
     def largest(self) -> tuple[Array, Array]:
         """Return the largest peaks (3, n), but those of touches, and their margins."""
         ordered = -np.sort(-self.peaks, axis=0)
-        kept = ordered[int(UNLABELLED * len(ordered)) :]
+        kept = ordered[_touched(len(ordered)) :]
         peak, second = kept[0], kept[min(1, len(kept) - 1)]
         seen = (kept > 0.0).sum(axis=0) > 1
         margin = np.where(seen, peak / np.where(second > 0.0, second, 1.0), 1.0)
@@ -280,6 +281,11 @@ class _Fit:
 def long_means(motion: FreeMotion, settings: MonitorSettings) -> Array:
     """Return the means over the long window (K, n) [N m or N] in free motion, without bias."""
     return _Windows.of(motion, settings).long
+
+
+def _touched(recordings: int) -> int:
+    """Return how many of so many recordings may hold a touch without a label."""
+    return math.ceil(UNLABELLED * recordings) if recordings >= MANY else 0
 
 
 def learn_noise(
@@ -312,7 +318,7 @@ def learn_noise(
     found, margins = _with_peaks(fits, windows, settings)
     allowed = alarms_per_hour * hours
     if alarms_per_hour == 0.0:
-        allowed = float(int(UNLABELLED * len(motions)))
+        allowed = float(_touched(len(motions)))
     factor = _lowest(lambda x: len(_alarms_at(model, motions, found, x)), allowed, progress)
     touched = _alarms_at(model, motions, found, factor)
     names = tuple(dict.fromkeys(motions[k].name for k in touched))
@@ -462,7 +468,7 @@ def _together(
         rested = w.unrest < RESTED
         peaks.append([np.where(part, d, 0.0).max() for part in (rested, ~rested)])
     ordered = -np.sort(-np.array(peaks), axis=0)
-    rest, other = ordered[int(UNLABELLED * len(ordered))]
+    rest, other = ordered[_touched(len(ordered))]
     return np.array([rest or other, other or rest, other or rest])
 
 
