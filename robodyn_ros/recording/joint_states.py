@@ -276,8 +276,17 @@ class JointStates:
         if len(self._blocks) == 1 and self._blocks[0].layout.is_regular(model.joint_names):
             (block,) = self._blocks
             q, qd, tau = (block.columns(field, model.joint_names) for field in FIELDS)
+            tau = tau * gains  # its own memory, as what has no velocities: the rest is only read
             samples = sample_rows(
-                model, self.stamps, q, qd, tau * gains, sensing, received=now, period=period
+                model,
+                self.stamps,
+                q,
+                qd,
+                tau,
+                sensing,
+                received=now,
+                period=period,
+                copy=False,
             )
             return samples, self.received
         sampler = Sampler(model, sensing, period)

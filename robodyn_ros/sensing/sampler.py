@@ -295,14 +295,17 @@ def sample_rows(
     *,
     received: Array | None = None,
     period: float = 0.02,
+    copy: bool = True,
 ) -> Samples:
     """Return the samples of messages that all name every joint: stamps (T,) [s] and (T, n) each.
 
     Rows of qd that are all NaN have no velocities. received (T,) [s]: the clock at receipt;
-    without it, stamps are taken as they are.
+    without it, stamps are taken as they are. copy: False if the samples may keep and change q, qd
+    and tau.
     """
     check = Validator(model, settings or SensingSettings(), period)
-    q, qd, tau = (np.array(x, dtype=np.float64, order="C") for x in (q, qd, tau))
+    take = np.array if copy else np.asarray
+    q, qd, tau = (take(x, dtype=np.float64, order="C") for x in (q, qd, tau))
     moving = np.ones(len(qd), dtype=np.int64)
     if np.isnan(qd[:, :1]).any():
         moving[np.isnan(qd).all(axis=1)] = 0
