@@ -93,8 +93,9 @@ def test_help_shows_every_unit(words):
 @pytest.mark.parametrize("name", ["residual", "report", "tune"])
 def test_commands_on_recordings_share_their_options(name):
     options = {option for p in COMMANDS[(name,)].params for option in p.opts}
+    assert options & {"recording", "recordings"}
     assert options >= {
-        *("recording", "--robot", "--urdf", "--params", "--gain", "--effort", "--states"),
+        *("--robot", "--urdf", "--params", "--gain", "--effort", "--states"),
         *("--commands", "--columns", "--gains", "--contact", "--json"),
     }
 
