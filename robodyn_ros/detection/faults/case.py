@@ -230,7 +230,8 @@ def _tell(rows, told, table, phi, code, hypothesis, confidence, second, onset):
 def _decide(gram, bank, rows, own, told, table, phi, work, t, final):
     """Make the decision that is due. final: the contact is over."""
     age, motor_side = t - own[ALARM], own[MOTOR_SIDE] != 0.0
-    race(rows, gram, bank, rows[REST], age, motor_side, table, phi, work)
+    measured = own[COMMANDED] == 0.0
+    race(rows, gram, bank, rows[REST], age, motor_side, measured, table, phi, work)
     best, second = by.TOUCH, by.LOAD
     for h in range(by.HYPOTHESES):
         if table[h, by.CHANCE] > table[best, by.CHANCE]:

@@ -25,7 +25,7 @@ TEMPER = 0.4  # of the log evidence: neighbouring blocks and joints err alike
 LOAD_PRIOR, MOTOR_PRIOR, OFFSET_PRIOR, DRAG_PRIOR, BRAKE_PRIOR = -1.0, -1.5, -0.7, -1.5, -1.5
 # Standard deviations of the priors: of the share of torque lost; of a constant torque, friction
 # and viscous friction per unit of speed, in contact thresholds
-LOST, CONSTANT, DRY, VISCOUS = 2.0, 10.0, 10.0, 10.0
+LOST, CONSTANT, DRY, VISCOUS = 2.0, 100.0, 10.0, 10.0
 # A measured torque that is mostly offset, or mostly that of a push, looks like a large multiple of
 # the torque: that is rare, and told only where the reading jumps by it
 TINY, TINY_PRIOR = 0.2, (-4.0, -30.0)
@@ -86,7 +86,7 @@ def _jumps_by(rows, k, share):
 
 
 @inline
-def _race_since(rows, gram, bank, rest, age, s, motor_side, table, phi, work):
+def _race_since(rows, gram, bank, rest, age, s, motor_side, measured, table, phi, work):
     """Offer the hypotheses that begin at onset s."""
     n = U(rows.shape[1])
     quiet = 0.0
@@ -111,7 +111,7 @@ def _race_since(rows, gram, bank, rest, age, s, motor_side, table, phi, work):
         held = max(held, 0.5 * TEMPER * gain)
         if abs(lost) > MIN_LOSS:
             chance = each + 0.5 * TEMPER * gain + MOTOR_PRIOR
-            if not motor_side and abs(1.0 + lost) < TINY:
+            if measured and abs(1.0 + lost) < TINY:
                 chance += TINY_PRIOR[0 if _jumps_by(rows, k, 1.0 + lost) else 1]
             _offer(table, MOTOR, chance, joint, lost, 0.0, start)
         if not motor_side:
@@ -131,14 +131,14 @@ def _race_since(rows, gram, bank, rest, age, s, motor_side, table, phi, work):
 
 
 @inline
-def race(rows, gram, bank, rest, age, motor_side, table, phi, work):
+def race(rows, gram, bank, rest, age, motor_side, measured, table, phi, work):
     """Write the best of each hypothesis and its probability: CHANCE becomes 0 to 1. age: of the
     case [s]; rest: time at rest while others move (n,) [s].
     """
     for h in range(HYPOTHESES):
         table[h, CHANCE] = IMPOSSIBLE
     for s in range(STARTS):
-        _race_since(rows, gram, bank, rest, age, s, motor_side, table, phi, work)
+        _race_since(rows, gram, bank, rest, age, s, motor_side, measured, table, phi, work)
     frozen, most = _frozen_joint(rows), IMPOSSIBLE
     for h in range(HYPOTHESES):
         most = max(most, table[h, CHANCE])
