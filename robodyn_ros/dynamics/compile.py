@@ -6,7 +6,7 @@ uses ten of them does not wait for a hundred.
 
 import hashlib
 import sys
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from threading import RLock
 from typing import Any
@@ -35,14 +35,26 @@ uncounted_inline = njit(**INLINE, **UNCOUNTED)
 
 
 # The compiler's cache on disk only compares a kernel's own file. With a digest of all sources that
-# kernels include in its name, a kernel is also compiled anew when one of these changes. With the
+# it may include in its name, a kernel is also compiled anew when one of these changes. With the
 # compiler and the processor, too, the name of a file tells whether it can be used.
-_sources = [Path(at.__file__), *sorted(Path(__file__).parent.glob("*.py"))]
 _machine = f"{sys.version} {numba.__version__} {llvm.get_host_cpu_name()}"
-EDITION = hashlib.sha1(
-    b"".join([_machine.encode(), *(path.read_bytes() for path in _sources)])
-).hexdigest()[:12]
+_root = Path(__file__).parents[1]
 
+
+@cache
+def edition(part: str) -> str:
+    """Return the digest for kernels of a part of the package, such as 'detection': of this part
+    and of those below it that have kernels.
+    """
+    folders = dict.fromkeys(("dynamics", "sensing", part))
+    sources = [path for name in folders for path in sorted((_root / name).rglob("*.py"))]
+    digest = hashlib.sha1(_machine.encode(), usedforsecurity=False)
+    for path in [Path(at.__file__), *sources]:
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+EDITION = edition("dynamics")
 KERNELS: "list[Kernel]" = []  # of all modules that are imported
 _thread_lock = RLock()
 
@@ -58,7 +70,8 @@ class Kernel:
         self.py_func, self.signatures = function, [signature]  # as the compiler names them
         self._options = {**COMPILE, **options}
         self.__name__, self.__doc__ = function.__name__, function.__doc__
-        function.__qualname__ = f"{function.__name__}_{EDITION}"
+        part = function.__module__.removeprefix(f"{_root.name}.").partition(".")[0]
+        function.__qualname__ = f"{function.__name__}_{edition(part)}"
         KERNELS.append(self)
 
     def __call__(self, *arguments: Any) -> Any:
