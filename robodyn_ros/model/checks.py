@@ -21,13 +21,21 @@ ZERO_INERTIA = 1e-14  # relative to the largest inertia; smaller is a rounded ze
 
 
 def check_model(
-    model: RobotModel, *, strict: bool = False, error: type[ModelError] = ModelError
+    model: RobotModel,
+    *,
+    strict: bool = False,
+    error: type[ModelError] = ModelError,
+    original: RobotModel | None = None,
 ) -> None:
-    """Reject a model without meaningful dynamics; warn about (`strict`: reject) a bad inertia."""
+    """Reject a model without meaningful dynamics; warn about (`strict`: reject) a bad inertia.
+
+    A copy is not warned about again if its inertia is no worse than that of its `original`.
+    """
     base = next((link for link, frame in model.frames.items() if frame.body < 0), "base")
-    bodies = [(link, model.body(i)) for i, link in enumerate(model.link_names)]
-    for link, body in [*bodies, (base, model.base_body)]:
-        warning = _check_body(body, f"link '{link}' (with all that is fixed to it)", error)
+    known = _bodies(original) if original else [None] * (len(model.link_names) + 1)
+    for link, body, before in zip([*model.link_names, base], _bodies(model), known, strict=True):
+        what = f"link '{link}' (with all that is fixed to it)"
+        warning = _check_body(body, what, error, before)
         if warning and strict:
             raise error(warning + "; correct its inertia or load without strict=True")
         if warning:
@@ -39,7 +47,18 @@ def check_model(
     _check_mass_matrix(model, error)
 
 
-def _check_body(body: RigidBody, what: str, error: type[ModelError]) -> str:
+def _bodies(model: RobotModel) -> list[RigidBody]:
+    return [*map(model.body, range(len(model.link_names))), model.base_body]
+
+
+def _excess(moments: Array) -> float:
+    """Return by how much the largest principal moment exceeds the sum of the others."""
+    return float(moments[2] - moments[0] - moments[1])
+
+
+def _check_body(
+    body: RigidBody, what: str, error: type[ModelError], before: RigidBody | None
+) -> str:
     """Reject a negative mass or inertia; return a warning about an inconsistent one, or ''."""
     if not np.isfinite(body.mass) or body.mass < 0.0:
         raise error(
@@ -54,7 +73,9 @@ def _check_body(body: RigidBody, what: str, error: type[ModelError]) -> str:
             f"{what} has principal moments {_list(moments)} kg m^2 about its centre of mass; "
             "none may be negative: correct its inertia"
         )
-    if moments[0] + moments[1] < moments[2] - slack:
+    # A payload of consistent inertia never adds to the excess of the body that it is fixed to.
+    known = 0.0 if before is None else max(0.0, _excess(np.linalg.eigvalsh(before.inertia)))
+    if _excess(moments) > known + slack:
         return (
             f"{what} has principal moments {_list(moments)} kg m^2, which no distribution of "
             "mass has (the two smaller must sum to at least the largest)"

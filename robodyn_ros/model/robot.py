@@ -231,7 +231,7 @@ class RobotModel(ReadOnlyArrays):
         if payload is not None:
             changes.update(self._with_payload(payload, changes))
         changed = dataclasses.replace(self, **changes)
-        check_model(changed)
+        check_model(changed, original=self)
         return changed
 
     def _with_payload(self, payload: Payload, changes: Mapping[str, Any]) -> dict[str, Array]:

@@ -214,7 +214,16 @@ def test_an_impossible_inertia_is_warned_about(arm):
     inertia = arm.inertia.copy()
     inertia[6] = np.diag([1.0, 1.0, 3.0])
     with pytest.warns(rd.ModelWarning, match="link_7"):
-        arm.replace(inertia=inertia)
+        odd = arm.replace(inertia=inertia)
+    odd.replace(gravity=(0.0, 0.0, -1.6))  # said before: another warning would be an error here
+    odd.replace(payload=rd.Payload("link_7", 2.0, (0.0, 0.1, 0.2)))
+    inertia[6] = np.diag([1.0, 1.0, 3.1])
+    with pytest.warns(rd.ModelWarning, match=r"link_7.* 3\.1 kg"):
+        odd.replace(inertia=inertia)
+    inertia[5] = inertia[6]
+    with pytest.warns(rd.ModelWarning) as caught:
+        arm.replace(inertia=inertia).replace(mass=arm.mass)
+    assert len(caught) == 2
 
 
 def test_inertial_parameters_are_what_they_are_defined_as():
