@@ -20,6 +20,7 @@ BAR_TOP = 1.5  # end of a bar, times the collision threshold
 EVENTS_SHOWN = 8  # in the live table
 COLOURS = {"UNKNOWN": "yellow", "CLEAR": "green", "CONTACT": "dark_orange", "COLLISION": "red"}
 FLAG_COLOURS = {"UNKNOWN": "grey", "CONTACT": "tab:orange", "COLLISION": "tab:red"}
+SCRIPT_DELAY = 2.0  # [s] by which a push of the script may come late
 PLOT_TOP = 3.0  # least height of the plot's axes, times the collision threshold
 EVENT_HEADINGS = (
     "time\n[s]", "pushed", "force\n[N]", "told", "link", "force\n[N]", "delay\n[ms]", "judgement"
@@ -140,7 +141,8 @@ def verdict(observer: DemoObserver) -> tuple[bool, str]:
         if resumed
         else f"the arm did not resume: {observer.mode or 'silent'}, {observer.reason}",
     ]
-    happened = bool(pushes or expected) and len(pushes) >= len(observer.script)
+    due = sum(push.at + SCRIPT_DELAY < observer.elapsed for push in observer.script)
+    happened = bool(pushes or expected) and len(pushes) >= due
     ok = happened and len(pushes) == right and len(expected) == named and seen
     return ok and not alarms and not false and resumed, ", ".join(parts)
 

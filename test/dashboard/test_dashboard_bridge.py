@@ -74,7 +74,7 @@ def test_all_topics_are_received(bridged):
         assert feed.fresh(what), what
     assert feed.q == pytest.approx([0.0, -0.6, 0.3, 1.2, 0.4, -0.7, 0.5], abs=0.05)
     assert np.abs(feed.error.arrays()[1]).max() < 0.05
-    assert feed.thresholds("collision").tolist() == [5.0, 6.0, 3.0, 3.2, 1.8, 1.6, 1.6]
+    assert feed.thresholds("collision").tolist() == [5.0, 6.0, 3.0, 3.2, 1.8, 1.2, 1.2]
 
 
 def test_a_push_is_detected_and_its_true_force_known(bridged):
