@@ -88,11 +88,11 @@ class NoiseWindow(ParameterSet):
     per_velocity: tuple[float, ...] = setting(
         (0.0,), "added per unit of speed", "N m s/rad", low=0.0
     )
-    at_rest: tuple[float, ...] = setting(
-        (0.0,), "base once the whole arm has rested; 0: as before", "N m or N", low=0.0
-    )
     correlation: tuple[float, ...] = setting(
         (0.0,), "between joints, row by row below the diagonal; a single 0: none", "", -1.0, 1.0
+    )
+    at_rest: tuple[float, ...] = setting(
+        (0.0,), "base once the whole arm has rested; 0: as before", "N m or N", low=0.0
     )
 
     def __post_init__(self) -> None:
