@@ -20,6 +20,8 @@ FRICTION = "friction"  # a joint has more friction than it had
 ACTUATOR_KINDS = frozenset(
     {FREE_SWINGING, EFFECTIVENESS, BIAS, LOCKED, FRICTION, SENSOR_FREEZE},
 )
+# Kinds that a stop looks like, which holds its joint back as a brake does
+STOP_KINDS = frozenset({BIAS, LOCKED, FRICTION})
 # Kinds that name no defect of the arm: they come with every contact
 HARMLESS_KINDS = frozenset({UNDECIDED, COLLISION, PAYLOAD})
 

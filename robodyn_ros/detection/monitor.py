@@ -32,7 +32,7 @@ from . import contact_mean
 from . import monitor_step as at
 from .detector import CollisionDetector, Level
 from .effort_scale import EffortScale, scale_fault, scale_text
-from .fault import HARMLESS_KINDS, JOINT_STOP, SENSOR_FREEZE, Fault
+from .fault import HARMLESS_KINDS, JOINT_STOP, SENSOR_FREEZE, STOP_KINDS, Fault
 from .faults.stream import FaultStream, Torque
 from .force_thresholds import force_memory
 from .isolation import ContactIsolator, Isolation
@@ -470,9 +470,7 @@ def located(
     if stop:
         joint = model.joint_names[abs(stop) - 1]
         cause = stop_text(joint, stop)
-        case = verdict.fault  # a joint that swings freely ends at its stop
-        named = case if case and case.kind not in HARMLESS_KINDS else Fault(JOINT_STOP, joint)
-        verdict = verdict._replace(fault=named, link_cause=cause)
+        verdict = verdict._replace(fault=stop_fault(verdict.fault, joint), link_cause=cause)
     elif answer is not None:
         name, cause = answer.name, answer.reason
         cause = cause or ("" if name else UNDECIDED)
@@ -483,6 +481,17 @@ def located(
     if settings.wrench_link:
         push, at_link = chosen_wrench(model, settings, q, r), settings.wrench_link
     return verdict._replace(wrench=push, wrench_link=at_link)
+
+
+def stop_fault(case: Fault | None, joint: str) -> Fault:
+    """Return what is told of a joint at its stop; case: the cause that its torque looks like.
+
+    A joint that swings freely ends at its stop: that name stays.
+    """
+    if case is None or case.kind in HARMLESS_KINDS:
+        return Fault(JOINT_STOP, joint)
+    held = case.kind in STOP_KINDS and case.joint == joint
+    return Fault(JOINT_STOP, joint) if held else case
 
 
 def stop_text(joint: str, stop: int) -> str:

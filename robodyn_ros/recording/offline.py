@@ -18,7 +18,7 @@ import numpy.typing as npt
 from ..detection.case_rows import CaseRows, case_rows
 from ..detection.detector import Level
 from ..detection.effort_scale import scale_fault, scale_text
-from ..detection.fault import JOINT_STOP, SENSOR_FREEZE, Fault
+from ..detection.fault import SENSOR_FREEZE, Fault
 from ..detection.faults.race import CAUSES
 from ..detection.isolation import Isolation
 from ..detection.link_naming import NO_ANSWER
@@ -29,6 +29,7 @@ from ..detection.monitor import (
     located,
     monitor_rows,
     push_wrench,
+    stop_fault,
     why_restarted,
 )
 from ..detection.monitor_settings import MonitorSettings
@@ -143,7 +144,7 @@ class Detection:
         stop = int(self.rows.value[rows[-1]])
         fault = self.cases.last(int(rows[0]))
         if stop:
-            fault = Fault(JOINT_STOP, self.model.joint_names[abs(stop) - 1])
+            fault = stop_fault(fault, self.model.joint_names[abs(stop) - 1])
             return Event(start, end, level, "", joints, np.nan, fault)
         answer = self.answer(rows)
         return Event(

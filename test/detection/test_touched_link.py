@@ -9,7 +9,7 @@ import pytest
 import robodyn_ros as rd
 from robodyn_ros.detection.isolation_settings import IsolationSettings
 from robodyn_ros.detection.link_naming import LinkDecisions
-from robodyn_ros.detection.monitor import ContactMonitor
+from robodyn_ros.detection.monitor import ContactMonitor, stop_fault
 from robodyn_ros.detection.noise import mean_noise
 from robodyn_ros.model.surface import surface_points
 from robodyn_ros.sensing.sample import Sample, Status
@@ -161,9 +161,17 @@ def test_a_joint_at_its_stop_is_told_as_the_stop(sign):
     (event,) = found.events
     assert event.fault == rd.Fault("joint_stop", "joint_4") and event.link == ""
     # The same torque in the middle of its range, or away from the stop, is a touch
-    assert rd.detect(ARM, log, SETTINGS).events[0].fault is None
+    assert rd.detect(ARM, log, SETTINGS).events[0].fault.kind == "collision"
     away = record("link_4", (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), stop=(k, sign * 15.0))
-    assert rd.detect(model, away, SETTINGS).events[0].fault is None
+    assert rd.detect(model, away, SETTINGS).events[0].fault.kind == "collision"
+
+
+@pytest.mark.parametrize("kind", ["bias", "locked", "friction", "collision", "undecided"])
+def test_what_a_stop_looks_like_is_told_as_the_stop(kind):
+    stop = rd.Fault("joint_stop", "joint_4")
+    assert stop_fault(rd.Fault(kind, "joint_4"), "joint_4") == stop_fault(None, "joint_4") == stop
+    swings = rd.Fault("free_swinging", "joint_4")  # until it is there
+    assert stop_fault(swings, "joint_4") == swings
 
 
 def test_a_push_on_an_arm_at_its_stop_is_a_touch():
@@ -172,7 +180,7 @@ def test_a_push_on_an_arm_at_its_stop_is_a_touch():
     model = ARM.replace(q_max=limit)
     log = record("link_6", *surface_push("link_6"))
     (event,) = rd.detect(model, log, SETTINGS).events
-    assert event.fault is None and event.link
+    assert event.fault.kind == "collision" and event.link
 
 
 def test_new_settings_keep_the_name_of_a_contact():
