@@ -105,6 +105,7 @@ class ContactMonitor:
         self._take(self.prepare(settings or MonitorSettings(), effort or EffortSettings()))
         self._invalid = 0  # rejected messages in a row
         self._cause = ""  # why the level is UNKNOWN
+        self._stop = 0  # the joint at its stop in the last contact, as `located` has it
         self._verdict = self.reset()
 
     @property
@@ -398,13 +399,14 @@ class ContactMonitor:
             detector, noise = self._parts.detector.memory[0], self._parts.noise
             at.mark_joints(detector, noise.rows, noise.own, self._above)
             joints = tuple(compress(self.model.joint_names, self._above.tolist()))
-        links, stop = self._parts.links, int(self._own[int(at.STOP)])
+            self._stop = int(self._own[int(at.STOP)])
+        links = self._parts.links
         answer, ended = (None, None) if links is None else (links.answer, links.ended)
         where = (self.model, self.settings, q, r)
         faults = self._parts.faults
         case = None if faults is None else faults.fault
         verdict = Verdict(t, level, r, joints, fault=case, payload=self._payload)
-        return located(verdict, *where, answer, ended, stop)
+        return located(verdict, *where, answer, ended, self._stop)
 
 
 def torque_of(settings: MonitorSettings, effort: EffortSettings, commanded: bool) -> Torque:
@@ -455,8 +457,11 @@ def located(
     """Return a verdict of a known level with link and wrench.
 
     answer: about the present contact, None: links are not named; ended: about one that is over;
-    stop: the joint at its stop, counted from 1, negative at the lower one.
+    stop: the joint at its stop in the last contact, counted from 1, negative at the lower one.
     """
+    joint = model.joint_names[abs(stop) - 1] if stop else ""
+    if joint and (verdict.fault or verdict.level >= Level.CONTACT):  # a case outlasts its contact
+        verdict = verdict._replace(fault=stop_fault(verdict.fault, joint))
     if ended is not None:
         size = math.nan if ended.force is None else float(np.linalg.norm(ended.force))
         told = Ended(ended.link or "", ended.name, ended.probability, size)
@@ -467,10 +472,8 @@ def located(
         return verdict._replace(wrench=wrench, wrench_link=link or model.link_names[-1])
     push: Array | None = None
     at_link = ""
-    if stop:
-        joint = model.joint_names[abs(stop) - 1]
-        cause = stop_text(joint, stop)
-        verdict = verdict._replace(fault=stop_fault(verdict.fault, joint), link_cause=cause)
+    if joint:
+        verdict = verdict._replace(link_cause=stop_text(joint, stop))
     elif answer is not None:
         name, cause = answer.name, answer.reason
         cause = cause or ("" if name else UNDECIDED)

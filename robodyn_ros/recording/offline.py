@@ -189,7 +189,7 @@ class Detection:
             return unknown._replace(payload=self.cases.payload(k))
         verdict, decided = Verdict(float(self.t[k]), level, r, self.joints(k)), self._decided
         verdict = verdict._replace(fault=self.cases.at(k), payload=self.cases.payload(k))
-        stop = int(self.rows.value[k]) if level >= Level.CONTACT else 0
+        stop = int(self.rows.value[self._touched[k]]) if self._touched[k] >= 0 else 0
         where = (self.model, self.settings, self.samples.q[k], r)
         answer = decided.answer.get(k, NO_ANSWER)
         return located(verdict, *where, answer, decided.ended.get(k), stop)
@@ -249,6 +249,12 @@ class Detection:
 
     def _names(self, above: npt.NDArray[np.bool_]) -> tuple[str, ...]:
         return tuple(name for name, on in zip(self.model.joint_names, above, strict=True) if on)
+
+    @cached_property
+    def _touched(self) -> Codes:
+        """The last row so far that is CONTACT or above, by row (T,); -1: none."""
+        rows = np.where(self.level >= CONTACT, np.arange(self.t.size), -1)
+        return np.maximum.accumulate(rows)
 
     @cached_property
     def _decided(self) -> _Decided:

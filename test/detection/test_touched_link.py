@@ -155,6 +155,8 @@ def test_a_joint_at_its_stop_is_told_as_the_stop(sign):
     for one in touched:
         assert one.fault == rd.Fault("joint_stop", "joint_4") and one.link == one.where == ""
         assert one.link_cause == f"joint_4 at its {side} stop" and math.isnan(one.force)
+    told = {one.fault for one in verdicts}  # the case outlasts the contact
+    assert told == {None, rd.Fault("joint_stop", "joint_4")} and verdicts[-1].fault is None
     assert not any(one.ended for one in verdicts)
     found = rd.detect(model, log, SETTINGS)
     assert [found.verdict(j).fault for j in range(log.t.size)] == [one.fault for one in verdicts]
