@@ -51,7 +51,7 @@ def _bodies(model: RobotModel) -> list[RigidBody]:
     return [*map(model.body, range(len(model.link_names))), model.base_body]
 
 
-def _excess(moments: Array) -> float:
+def _excess(moments: npt.NDArray[np.floating]) -> float:
     """Return by how much the largest principal moment exceeds the sum of the others."""
     return float(moments[2] - moments[0] - moments[1])
 

@@ -203,6 +203,11 @@ def test_a_wrong_gain_is_rejected_by_joint(make, name, value):
         make(np.nan)
 
 
+def test_gains_whose_product_is_not_finite_are_rejected():
+    with pytest.raises(rd.ArgumentError, match="kp must be finite"):
+        PassivityController(MODEL, 1e200, 1e200)
+
+
 def test_some_gains_may_be_zero_but_none_negative():
     PdGravityController(MODEL, 0.0, 0.0)
     PidController(MODEL, 1.0, 1.0, 0.0)

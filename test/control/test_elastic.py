@@ -194,6 +194,8 @@ def test_a_state_without_what_is_measured_is_rejected(measured, state, says):
         ({"stiffness": None, "damping": None}, "is rigid"),
         ({"stiffness": 0.0, "damping": 1.0}, "stiffness of joint"),
         ({"stiffness": 1e4, "damping": 1.0, "measured": "all"}, "measured"),
+        ({"stiffness": 1e307, "damping": 1.0}, "no gains for frequency"),
+        ({"stiffness": 1e4, "damping": 1e307}, "no gains for frequency"),
     ],
 )
 def test_wrong_arguments_are_rejected(arguments, says):

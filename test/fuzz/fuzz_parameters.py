@@ -39,6 +39,23 @@ class Several(NamedTuple):
     sure: tuple[float, float]
 
 
+class Counted(NamedTuple):
+    """As many numbers as one of `counts`; `drawn` are those accepted whatever else is set."""
+
+    low: float
+    high: float
+    sure: tuple[float, float]
+    counts: tuple[int, ...]
+    drawn: tuple[int, ...]
+
+
+class Text(NamedTuple):
+    """Any text, or with `several` any list of texts: what it names is checked where it is used."""
+
+    words: tuple[str, ...]
+    several: bool = False
+
+
 class Correlation(NamedTuple):
     """A single 0, or one number for each pair of the seven joints."""
 
@@ -65,6 +82,21 @@ LINKS = tuple(f"link_{k}" for k in range(1, 8))
 INF = math.inf
 GAIN = Each(1e-3, 1e4, (1.0, 400.0))
 THRESHOLD = Each(0.0, INF, (0.5, 50.0))
+ANSWER = Choice(("safe_hold", "continue", "disable"))
+ANY_COUNT = tuple(range(10))  # how many a law needs is checked where the law is used
+LIMIT = Counted(0.01, INF, (1.0, 50.0), (0, 1, 7), (1, 7))
+GAINS = Counted(0.0, INF, (10.0, 100.0), (0, 1, 6, 7), (1, 7))
+PAYLOAD = {
+    "payload.link": Choice(("", *LINKS)),
+    "payload.mass": Number(0.0, 1000.0, (0.0, 2.0)),
+    "payload.com": Counted(-INF, INF, (-0.1, 0.1), (3,), (3,)),
+    "payload.inertia": Counted(0.0, INF, (0.01, 0.02), (1, 3, 9), (1, 3)),
+}
+FOLLOWED = {
+    **PAYLOAD,
+    "payload.follow": Switch(),
+    "payload.max_mass": Number(0.0, 1000.0, (1.0, 10.0)),
+}
 SENSING = {
     "sensing.max_age": Number(1e-3, 3600.0, (0.5, 2.0)),
     "sensing.max_lead": Number(1e-3, 3600.0, (0.2, 0.4)),
@@ -97,6 +129,7 @@ SENSING = {
 RULES: dict[str, dict[str, Any]] = {
     "dynamics_node": {
         **SENSING,
+        **FOLLOWED,
         "heartbeat": Number(0.0, INF, (0.0, 0.1)),
         "effort.gain": Each(-1e6, 1e6, (0.9, 1.1)),
         "effort.offset": Each(-1e6, 1e6, (-0.1, 0.1)),
@@ -109,6 +142,21 @@ RULES: dict[str, dict[str, Any]] = {
         "monitor.release": Number(0.0, 10.0, (0.0, 0.1)),
         "monitor.settling": Number(0.0, 10.0, (0.0, 0.2)),
         "monitor.masked": Names(JOINTS),
+        "monitor.force.contact": Number(0.0, 1e4, (0.0, 20.0)),
+        "monitor.force.collision": Number(0.0, 1e4, (20.0, 100.0)),
+        "monitor.force.link": Text(("", *LINKS)),
+        "monitor.force.point": Counted(-10.0, 10.0, (-0.2, 0.2), (3,), (3,)),
+        "monitor.drag.dry": Each(-INF, INF, (-1.0, 1.0)),
+        "monitor.drag.viscous": Each(-INF, INF, (-1.0, 1.0)),
+        "monitor.drag.speed": Number(1e-4, INF, (0.01, 0.1)),
+        "monitor.faults.enabled": Switch(),
+        "monitor.faults.first": Number(0.3, 10.0, (0.3, 1.0)),
+        "monitor.faults.period": Number(0.02, 1.0, (0.05, 0.2)),
+        "monitor.faults.window": Number(0.5, 30.0, (1.0, 5.0)),
+        "monitor.faults.lead": Number(0.5, 0.999, (0.6, 0.99)),
+        "monitor.faults.close": Number(0.0, 10.0, (0.0, 1.0)),
+        "monitor.faults.hold": Number(0.0, 60.0, (0.0, 5.0)),
+        "monitor.faults.payload_time": Number(0.3, 10.0, (0.3, 1.0)),
         "monitor.contact.base": Each(0.0, INF, (0.5, 3.0)),
         "monitor.collision.base": Each(0.0, INF, (4.0, 50.0)),
         "monitor.contact.in_motion": THRESHOLD,
@@ -124,11 +172,14 @@ RULES: dict[str, dict[str, Any]] = {
                 "window": Number(1e-3, 0.1, (0.01, 0.1)),
                 "threshold": Number(0.0, INF, (0.0, 50.0)),
                 "base": Each(1e-6, INF, (0.5, 3.0)),
-                "in_motion": THRESHOLD,
+                "in_motion": Each(-INF, INF, (0.5, 50.0)),
                 "per_velocity": THRESHOLD,
+                "at_rest": Each(0.0, INF, (0.0, 3.0)),
                 "correlation": Correlation(),
             }.items()
         },
+        "monitor.noise.rest_time": Number(1e-3, INF, (0.5, 3.0)),
+        "monitor.noise.spike": Each(-INF, INF, (1.0, 1e6)),
         "monitor.noise.collision": Number(1.0, 1e3, (2.0, 4.0)),
         "monitor.noise.speed": Number(1e-4, INF, (0.01, 0.1)),
         "monitor.bias.rate": Number(0.0, 10.0, (0.0, 1.0)),
@@ -148,14 +199,47 @@ RULES: dict[str, dict[str, Any]] = {
     },
     "controller_node": {
         **SENSING,
+        **FOLLOWED,
         "detector_timeout": Number(0.0, INF, (0.02, 0.1)),
         "react_to": Choice(("contact", "collision")),
-        "arm.controller": Choice(("passivity", "computed_torque", "pd_gravity", "pid")),
+        "arm.controller": Choice(
+            (
+                *("passivity", "computed_torque", "pd_gravity", "pid"),
+                *("task_space", "adaptive", "elastic"),
+            )
+        ),
+        "arm.computed_torque": Choice(("tracking", "position", "predictive")),
+        "arm.gravity_at": Choice(("measured", "desired")),
+        "arm.task.link": Text(("", *LINKS)),
+        "arm.task.point": Counted(-10.0, 10.0, (-0.2, 0.2), ANY_COUNT, (3,)),
+        "arm.task.orientation": Switch(),
+        "arm.task.null_damping": Number(0.1, 100.0, (1.0, 20.0)),
+        "arm.task.v_max": Number(1e-3, 10.0, (0.1, 1.0)),
+        "arm.task.a_max": Number(1e-2, 100.0, (0.5, 5.0)),
+        "arm.task.w_max": Number(1e-3, 10.0, (0.2, 2.0)),
+        "arm.task.alpha_max": Number(1e-2, 100.0, (1.0, 10.0)),
+        "arm.adaptive.law": Choice(("slotine_li", "lu_meng", "craig")),
+        "arm.adaptive.unknown": Text(
+            ("payload", "payload.mass", "links", "friction", "rotors", "all", "joint_1.viscous"),
+            several=True,
+        ),
+        "arm.adaptive.gain": Number(0.0, 1e6, (0.5, 2.0)),
+        "arm.adaptive.link": Text(("", *LINKS)),
+        "arm.adaptive.reach": Number(1e-3, 10.0, (0.05, 0.2)),
+        "arm.adaptive.dead_zone": Number(0.0, math.pi, (0.0, 0.1)),
+        "arm.elastic.stiffness": Counted(0.0, INF, (5e3, 2e4), ANY_COUNT, (1, 7)),
+        "arm.elastic.damping": Counted(0.0, INF, (1.0, 20.0), ANY_COUNT, (1, 7)),
+        "arm.elastic.measured": Choice(("torque", "motor")),
+        **dict.fromkeys(("arm.kp", "arm.kd", "arm.ki", "arm.rate"), GAINS),
         "arm.frequency": Each(0.1, 1e3, (5.0, 40.0)),
         "arm.friction": Switch(),
+        "arm.friction_observer": Number(0.0, 1e3, (0.0, 50.0)),
         "arm.torque_share": Number(0.01, 1.0, (0.6, 1.0)),
         "arm.tau_rate_max": Each(1.0, INF, (200.0, 5000.0)),
-        "arm.reaction": Choice(("none", "stop", "float", "reflex", "admittance")),
+        "arm.qdd_max": LIMIT,
+        "arm.scaling": Choice(("live", "strict")),
+        "arm.catch_up": Number(1.0, 4.0, (1.0, 2.0)),
+        "arm.reaction": Choice(("none", "stop", "float", "reflex", "admittance", "null_space")),
         "arm.reflex_gain": Each(0.0, 100.0, (0.5, 5.0)),
         "arm.admittance_gain": Each(1e-3, 100.0, (1.0, 10.0)),
         "arm.admittance_damping": Number(0.1, 100.0, (1.0, 20.0)),
@@ -173,17 +257,41 @@ RULES: dict[str, dict[str, Any]] = {
         "arm.swing_time": Number(0.0, 10.0, (0.02, 0.1)),
         "arm.ramp_down_time": Number(0.0, 10.0, (0.3, 1.0)),
         "arm.disabled": Choice(("gravity", "zero")),
+        **{
+            f"arm.on_fault.{kind}": ANSWER
+            for kind in (
+                *("free_swinging", "effectiveness", "bias", "locked", "friction"),
+                *("sensor_freeze", "effort_scale", "effort_sign", "payload"),
+            )
+        },
     },
     "simulator_node": {
+        **PAYLOAD,
+        "fault.kind": Choice(
+            (
+                *("none", "free_swinging", "effectiveness", "bias", "locked", "friction"),
+                *("sensor_freeze", "encoder_freeze", "position_freeze", "velocity_freeze"),
+                *("effort_scale", "effort_sign"),
+            )
+        ),
+        "fault.joint": Text(("", *JOINTS)),
+        "fault.value": Counted(-INF, INF, (0.1, 2.0), ANY_COUNT, (1,)),
         "command_timeout": Number(1e-3, INF, (0.05, 0.2)),
         "push_duration": Number(1e-3, INF, (0.05, 0.3)),
     },
 }
-# Right or not with others: one threshold over the other; pid and a friction that asks for more
-# than a low frequency gives. A gain of 0 is in its range, and refused.
+# Right or not with others: one threshold over the other; a deviation at rest and a negative change
+# of it in motion; pid and a friction that asks for more than a low frequency gives; two ways to
+# compensate friction; a hand that the task-space law cannot move in all directions, and that law
+# with frequencies that differ; what an adaptive law is told; a fault and its joint. A gain of 0 is
+# in its range, and refused.
 TOGETHER = (
     *("monitor.contact.base", "monitor.collision.base", "arm.controller", "arm.friction"),
-    "effort.gain",
+    *("effort.gain", "monitor.force.contact", "monitor.force.collision"),
+    *("monitor.noise.short.base", "monitor.noise.long.base", "arm.friction_observer"),
+    *("arm.frequency", "arm.kp", "arm.kd", "arm.ki", "arm.rate", "arm.reaction"),
+    *("arm.task.link", "arm.task.orientation", "arm.adaptive.law", "arm.adaptive.unknown"),
+    *("arm.adaptive.link", "fault.kind", "fault.joint", "fault.value"),
 )
 FIXED = {
     "dynamics_node": ("robot.name", "robot.urdf", "effort.source"),
@@ -200,6 +308,8 @@ LISTS: tuple[list[Any], ...] = (
     [True, False],
     [1, 2],
     [-1],
+    [0.1] * 3,
+    [-0.1] * 3,
     [0.0] * 6,
     [1.0] * 8,
     [float("nan")],
@@ -235,6 +345,11 @@ def right(random: Any, rule: Any) -> Any:
         return random.uniform(*rule.sure, count).tolist()
     if isinstance(rule, Several):
         return random.uniform(*rule.sure, int(random.integers(1, 5))).tolist()
+    if isinstance(rule, Counted):
+        return random.uniform(*rule.sure, pick(random, rule.drawn)).tolist()
+    if isinstance(rule, Text):
+        word = pick(random, rule.words)
+        return [word] if rule.several else word
     if isinstance(rule, Correlation):  # small ones belong to a positive definite matrix
         return pick(random, [[0.0], random.uniform(-0.1, 0.1, 21).tolist()])
     if isinstance(rule, Choice):
@@ -259,6 +374,10 @@ def verdict(rule: Any, value: Any) -> Verdict:
     """What must become of a value, by the rule alone."""
     if isinstance(rule, Switch):
         return Verdict.EITHER if isinstance(value, bool) else Verdict.BAD
+    if isinstance(rule, Text):
+        listed = value if isinstance(value, list) and rule.several else [value]
+        fine = all(isinstance(x, str) for x in listed)
+        return Verdict.EITHER if fine else Verdict.BAD
     if isinstance(rule, Correlation):
         zero = value in (0, 0.0, [0.0]) and not isinstance(value, bool)
         return Verdict.EITHER if zero else Verdict.BAD
@@ -268,8 +387,13 @@ def verdict(rule: Any, value: Any) -> Verdict:
         listed = [value] if isinstance(value, str) else value
         fine = isinstance(listed, list) and all(x == "" or x in rule.known for x in listed)
         return Verdict.EITHER if fine else Verdict.BAD
-    listed = value if isinstance(value, list) and isinstance(rule, (Each, Several)) else [value]
+    if isinstance(rule, Counted) and value in ("", [""]):  # ROS has no other empty list of a type
+        return Verdict.EITHER if 0 in rule.counts else Verdict.BAD
+    many = isinstance(value, list) and isinstance(rule, (Each, Several, Counted))
+    listed = value if many else [value]
     counts = (1, 2, 3, 4) if isinstance(rule, Several) else (1, 7)
+    if isinstance(rule, Counted):
+        counts = rule.counts
     fine = len(listed) in counts and all(
         isinstance(x, (int, float))
         and not isinstance(x, bool)
@@ -293,7 +417,7 @@ def one(random: Any, node: str) -> tuple[str, tuple[Any, Verdict]]:
     if how < 0.6:
         expected = Verdict.EITHER if name in TOGETHER else Verdict.GOOD
         return name, (right(random, rule), expected)
-    if how < 0.75 and isinstance(rule, (Number, Each)):
+    if how < 0.75 and isinstance(rule, (Number, Each)) and rule.low > -INF:
         value = border(random, rule)
     else:
         value = anything(random)

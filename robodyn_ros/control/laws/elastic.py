@@ -196,7 +196,14 @@ class ElasticJointController(Controller):
             gains = {"kp": w**2 * total, "kd": 2.0 * w * total}
         else:
             joints = zip(w, K, D, inertia, model.rotor_inertia, strict=True)
-            rows = np.array([_regulator(*joint) for joint in joints]).T
+            try:
+                with np.errstate(over="ignore", invalid="ignore"):  # not finite: no solution
+                    rows = np.array([_regulator(*joint) for joint in joints]).T
+            except (np.linalg.LinAlgError, ValueError):
+                raise ArgumentError(
+                    f"there are no gains for frequency {w} rad/s, stiffness {K} and damping {D}: "
+                    "they are too far apart"
+                ) from None
             gains = dict(zip(("link_kp", "kp", "link_kd", "kd"), rows, strict=True))
         return cls(model, K, D, measured=measured, **gains, **options)
 

@@ -61,7 +61,8 @@ class PassivityController(Controller):
         super().__init__(model, **options)
         self.kd = gains_of(model, "kd", kd)
         self.rate = gains_of(model, "rate", rate)
-        self.kp = self.rate * self.kd if kp is None else gains_of(model, "kp", kp)
+        with np.errstate(over="ignore", under="ignore"):  # such a product is rejected
+            self.kp = gains_of(model, "kp", self.rate * self.kd if kp is None else kp)
         self._own = np.zeros((5, model.n))
         self._own[: int(QD_R)] = self.kp, self.kd, self.rate
 
