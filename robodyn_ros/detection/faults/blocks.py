@@ -23,6 +23,7 @@ START_NOISE, LEAST_NOISE, MOST_NOISE = 0.2, 0.08, 0.4
 MODEL_ERROR, CROSS_TALK = 0.03, 0.01
 NOISE_TIME = 5.0  # [s], over which the noise is averaged
 MOVED_TIME = 0.3  # [s], over which the speed before a stop is averaged
+LOAD_TIME = 0.3  # [s], over which the load of a joint is averaged, before an alarm and since
 JUMP, JUMP_TIME = 8.0, 1.0  # mean changes of the torque from which on one is a jump; kept for [s]
 TIMES = (0.1, 0.5)  # [s], correlation times of a touch
 ERROR_SHARE, ERROR_TIME = 0.5, 0.5  # share of noise that is slow, e.g. model error; its time [s]
@@ -40,12 +41,13 @@ MARKS = DECAYS + U(2)
 # the velocity integrates to meanwhile, and by how far the position departs from that [rad or m];
 # step of the velocity that came last; speed while it moved. Usual change of the torque; largest
 # jump, its time and the torques before and after. Mean square of y without contact; mean speed of
-# the block, and the torque that its motion took
+# the block, and the torque that its motion took; the slow error of y; the torque that the motion
+# took before the alarm and, since, its mean size
 (
     LIMIT, SUM_Y, SUM_TAU, SUM_QD, SUM_SIGN, SUM_Q, LAST_Q, LAST_QD, LAST_TAU, SAME_Q, SAME_QD,
     TRAVEL, DEPARTURE, LAST_STEP, MOVED, CHANGE, JUMP_SIZE, JUMP_AT, JUMP_FROM, JUMP_TO, SQUARE,
-    BLOCK_SPEED, BLOCK_LOAD, SLOW, ROWS,
-) = (U(k) for k in range(25))  # fmt: skip
+    BLOCK_SPEED, BLOCK_LOAD, SLOW, LOAD_BEFORE, LOAD_SINCE, ROWS,
+) = (U(k) for k in range(27))  # fmt: skip
 # Scalars: duration and samples of the open block, blocks so far, variance of the slow noise's
 # estimate, whether there was a sample
 OPEN_TIME, SAMPLES, COUNT, VARIANCE, STARTED, SCALARS = (U(k) for k in range(6))
@@ -58,7 +60,7 @@ def restart_blocks(rows, own):
         for row in range(SUM_Y, SQUARE):
             rows[row, k] = 0.0
         rows[JUMP_AT, k] = -math.inf
-        rows[SLOW, k] = 0.0
+        rows[SLOW, k] = rows[LOAD_BEFORE, k] = rows[LOAD_SINCE, k] = 0.0
     own[OPEN_TIME] = own[SAMPLES] = own[COUNT] = own[STARTED] = 0.0
     own[VARIANCE] = ERROR_SHARE
 
@@ -157,7 +159,13 @@ def _end_block(block, ring, marks, columns, rows, own, t, q, qd, calm):
         ring[at, k, COLUMNS] = rows[SLOW, k]
         rows[SLOW, k] = a * (rows[SLOW, k] + marks[at, GAIN] * off)
         rows[BLOCK_SPEED, k] = abs(rows[SUM_QD, k])
-        rows[BLOCK_LOAD, k] = abs(rows[SUM_TAU, k] + y)
+        load, blend = rows[SUM_TAU, k] + y, -math.expm1(-seconds / LOAD_TIME)
+        rows[BLOCK_LOAD, k] = abs(load)
+        if calm:
+            rows[LOAD_BEFORE, k] += blend * (load - rows[LOAD_BEFORE, k])
+            rows[LOAD_SINCE, k] = abs(rows[LOAD_BEFORE, k])
+        else:
+            rows[LOAD_SINCE, k] += blend * (abs(load) - rows[LOAD_SINCE, k])
         for row in range(SUM_Y, SUM_Q + U1):
             rows[row, k] = 0.0
     own[OPEN_TIME] = own[SAMPLES] = 0.0

@@ -22,14 +22,17 @@ CHANCE, JOINT, VALUE, OTHER, START, WIDTH = (U(k) for k in range(6))
 
 TEMPER = 0.4  # of the log evidence: neighbouring blocks and joints err alike
 # Log prior of payload, motor, offset, friction and locked joint, against that of a touch
-LOAD_PRIOR, MOTOR_PRIOR, OFFSET_PRIOR, DRAG_PRIOR, BRAKE_PRIOR = -5.0, -3.0, -0.7, -3.0, -3.0
+LOAD_PRIOR, MOTOR_PRIOR, OFFSET_PRIOR, DRAG_PRIOR, BRAKE_PRIOR = -3.0, -3.0, -0.7, -3.0, -1.5
 # Standard deviations of the priors: of the share of torque lost; of a constant torque, friction
 # and viscous friction per unit of speed, in contact thresholds
 LOST, CONSTANT, DRY, VISCOUS = 2.0, 100.0, 10.0, 10.0
 # A measured torque that is mostly offset, or mostly that of a push, looks like a large multiple of
-# the torque: that is rare, and told only where the reading jumps by it
+# the torque: that is rare, and told only where the reading jumps by it, or where the joint has
+# lost its load, as one without a motor does
 TINY, TINY_PRIOR = 0.2, (-4.0, -30.0)
 JUMP_ERROR = 0.35  # of such a jump
+CLEAR_LOAD = 3.0  # standard deviations of y, above which a load would be missed
+LOAD_LEFT = 0.4  # of it, below which it is lost
 MIN_LOSS = 0.1  # a share of the torque this close to 1 is no fault
 STEADY = 0.5  # probability that the torque of a touch on a loaded joint is constant
 # Of a touch: usual torque of a joint over that of the outermost loaded one, which is closer to it;
@@ -86,6 +89,14 @@ def _jumps_by(rows, k, share):
 
 
 @inline
+def _lost_load(rows, k):
+    """Return whether joint k falls freely: its motion took a clear torque, and takes none now."""
+    before = abs(rows[of.LOAD_BEFORE, k])
+    clear = before > CLEAR_LOAD * of.noise_of(rows, k)
+    return clear and rows[of.LOAD_SINCE, k] < LOAD_LEFT * before
+
+
+@inline
 def _race_since(rows, gram, bank, rest, age, s, motor_side, measured, table, phi, work):
     """Offer the hypotheses that begin at onset s."""
     n = U(rows.shape[1])
@@ -111,7 +122,8 @@ def _race_since(rows, gram, bank, rest, age, s, motor_side, measured, table, phi
         held = max(held, 0.5 * TEMPER * gain)
         if abs(lost) > MIN_LOSS:
             chance = each + 0.5 * TEMPER * gain + MOTOR_PRIOR
-            if measured and abs(1.0 + lost) < TINY:
+            falls = motor_side and _lost_load(rows, k)
+            if measured and abs(1.0 + lost) < TINY and not falls:
                 chance += TINY_PRIOR[0 if _jumps_by(rows, k, 1.0 + lost) else 1]
             _offer(table, MOTOR, chance, joint, lost, 0.0, start)
         if not motor_side:
