@@ -8,6 +8,7 @@ import pytest
 
 import robodyn_ros as rd
 from robodyn_ros import cli
+from robodyn_ros.commands.common import console, error_console
 from robodyn_ros.recording.bags import BagWriter
 from robodyn_ros.recording.joint_states import TYPE, serialized
 
@@ -60,6 +61,8 @@ def write_bag(path, truth=True, **how) -> Path:
 def robodyn(monkeypatch, capsys, *words):
     """Run the command in this process; exit code, output, complaints."""
     monkeypatch.setenv("COLUMNS", "400")
+    for one in (console, error_console):  # made before, with the width of then
+        monkeypatch.setattr(one, "_width", 400)
     monkeypatch.setattr(sys, "argv", ["robodyn", *map(str, words)])
     with pytest.raises(SystemExit) as ended:
         cli.main()
