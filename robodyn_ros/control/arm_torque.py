@@ -188,7 +188,8 @@ class ArmTorque:
             self._step_new, self._step_left = False, 1.0
             self._step = self.parts.rate_limiter.tau - torque
         if self._step_left > 0.0:
-            torque = torque + self._step_left * self._step
+            limit = self.parts.law.limits.tau_max  # of the law alone: the sum may be beyond
+            torque = np.clip(torque + self._step_left * self._step, -limit, limit)
             self._step_left = max(self._step_left - dt / self.parts.settings.ramp, 0.0)
         return torque
 
