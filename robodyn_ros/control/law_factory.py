@@ -86,8 +86,8 @@ def _pid(model: RobotModel, settings: ArmSettings, w: Array, options: Any) -> Co
 def _task_space(model: RobotModel, settings: ArmSettings, w: Array, options: Any) -> Controller:
     if np.ptp(w) > 0.0 and not (settings.kp and settings.kd):
         raise ArgumentError(
-            "the task_space law needs one frequency for all directions, or kp and kd: one number "
-            f"each or six; frequency is {settings.frequency}"
+            "the task_space law needs one frequency for all directions, or one kp and one kd; "
+            f"frequency is {settings.frequency}"
         )
     gains = _gains(settings, kp=w[0] ** 2, kd=2.0 * w[0])
     task = settings.task
