@@ -39,12 +39,16 @@ WALL_CLOCK = (
 # also tested in simulated time, or with fewer steps.
 LONG = (
     "faults/test_composed_faults.py::test_composed[33",
+    "nodes/test_guard_processes.py::test_a_push_stops_the_driver_and_each_side_may_be_killed",
+    "nodes/test_load_parameters.py::test_a_file_is_loaded_as_ros_reads_it",
+    "nodes/test_processes.py::test_two",
     "system/test_crash_cycles.py::test_restarts",
     "system/test_namespaces.py",
     "system/test_soak.py::test_a_slice[wall",
     "test_guide.py::test_the_guide_is_followed_to_its_end",
     "dynamics/test_compile_ahead.py::test_robodyn_warmup_says",
     "test_conftest.py::test_every_name_of_the_lists_is_a_test",
+    "test_readme.py::test_commands_of_nodes_run[robodyn demo --urdf",
     "test_readme.py::test_figures_can_be_drawn_again[adaptive",
     "test_readme.py::test_figures_can_be_drawn_again[control",
     "test_security.py::test_the_demo_has_no_socket",  # test_demo_page.py looks, too

@@ -199,7 +199,7 @@ def test_the_verdict_finds_answers_that_come_late():
 
 @pytest.mark.parametrize(
     ("mode", "processes", "span", "rate"),
-    [("free", False, 20.0, 500.0), ("wall", True, 4.0, 500.0)],
+    [("free", False, 60.0, 500.0), ("wall", True, 4.0, 500.0)],
     ids=["free, composed", "wall clock, processes"],
 )
 def test_a_slice(mode, processes, span, rate, tmp_path, monkeypatch):
