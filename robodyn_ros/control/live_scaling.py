@@ -556,13 +556,15 @@ class LiveScaling:
         self._packed = aligned_copy(model.packed)
         self._own, self._clock = np.zeros((6, model.n)), np.zeros(6)
         self._table: PathTable | None = None
+        self._limits = np.zeros((len(limits), model.n))
         self.configure(limits, catch_up)
 
     def configure(self, limits: ScalingLimits, catch_up: float) -> None:
         """Use other limits from now on."""
+        before, self._limits = self._limits, np.array(limits)
         self.limits, self.catch_up = limits, catch_up
-        self._limits = np.array(limits)
-        if self._table is not None:
+        # Most changes of settings leave the limits as they are, and the bounds take milliseconds
+        if self._table is not None and not np.array_equal(before, self._limits):
             self._bounds = self._table.bounds(limits)
 
     @property
