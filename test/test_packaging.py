@@ -213,18 +213,3 @@ def test_share_path_names_what_is_missing_and_where_it_looked():
     assert "pip install" in str(caught.value)
     assert isinstance(caught.value, RobodynError)
     assert isinstance(caught.value, FileNotFoundError)
-
-
-def test_the_installer_shows_how_far_pip_is_and_why_it_failed(tmp_path):
-    """`.ci/install.py`, which the Makefile uses, as pip would be used."""
-    (tmp_path / "setup.py").write_text("from setuptools import setup; setup(name='tiny')")
-    offline = ["--no-index", "--no-build-isolation", "--target", str(tmp_path / "there")]
-    installer = [sys.executable, ROOT / ".ci" / "install.py", *offline]
-    told = run(*installer, tmp_path, cwd=tmp_path)
-    assert "of 1 packages installed" in told
-    done = subprocess.run(
-        [*map(str, installer), "no-such-package"], capture_output=True, text=True, timeout=300
-    )
-    assert done.returncode == 1
-    assert "No matching distribution found for no-such-package" in done.stdout
-    assert "Traceback" not in done.stdout + done.stderr
