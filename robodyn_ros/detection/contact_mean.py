@@ -9,7 +9,7 @@ for all of the mean.
 
 import math
 
-from ..dynamics.compile import U1, inline, kernel
+from ..dynamics.compile import U1, inline, kernel, uncounted_kernel
 from ..model.packed_model import U
 
 LOOK_BACK = 0.03  # [s] before the alarm, when the contact had begun already
@@ -75,7 +75,7 @@ def _take_mean(rows, own):
     return True
 
 
-@inline
+@uncounted_kernel("int64(matrix, matrix, vector, float64, boolean, vector, vector, vector)")
 def follow_contact(ring, rows, own, t, touched, q, qd, bias):
     """Take a sample, its momentum in MOMENTUM; return NO, DUE or OVER."""
     n = U(q.size)
@@ -110,9 +110,3 @@ def follow_contact(ring, rows, own, t, touched, q, qd, bias):
         return NO
     own[ASKED] = asked
     return DUE if _take_mean(rows, own) else NO
-
-
-@kernel("int64(matrix, matrix, vector, float64, boolean, vector, vector, vector)")
-def follow_sample(ring, rows, own, t, touched, q, qd, bias):
-    """`follow_contact` by itself."""
-    return follow_contact(ring, rows, own, t, touched, q, qd, bias)

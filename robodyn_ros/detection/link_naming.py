@@ -101,7 +101,7 @@ class LinkNaming:
         rows[int(at.MOMENTUM)] = R
         measured = (q, self._still if qd is None else qd, bias)
         arrays = (np.ascontiguousarray(x, dtype=np.float64) for x in measured)
-        due = at.follow_sample(self._ring, rows, own, t, self._touched, *arrays)
+        due = at.follow_contact(self._ring, rows, own, t, self._touched, *arrays)
         if due == at.NO:
             return None
         y, q, speed = (rows[int(row)].copy() for row in (at.Y, at.Q, at.SPEED))

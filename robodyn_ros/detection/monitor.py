@@ -91,6 +91,7 @@ class ContactMonitor:
         self.model = model
         self._payload: Payload | None = None  # taken over into the observed model
         self._with_faults = faults
+        self.naming = True  # False: links and causes stay open, e.g. while a node compiles for it
         self._surfaces = (surfaces or surface_points(model)) if links else None
         self._link_side: RobotModel | None = None  # the model without rotors, once it is needed
         self._own, self._rows = np.zeros(int(at.SCALARS)), np.zeros((int(at.ROWS), model.n))
@@ -362,7 +363,7 @@ class ContactMonitor:
     def _follow_case(self, sample: Sample, found: int) -> None:
         """Let the cause of a contact be named as far as it is due at this sample."""
         faults = self._parts.faults
-        if faults is None:
+        if faults is None or not self.naming:
             return
         if found > at.COLLISION:
             faults.pause(sample.t)
@@ -385,7 +386,7 @@ class ContactMonitor:
         """Let the link be decided as far as it is due at this sample."""
         links, due = self._parts.links, float(self._own[int(at.LINK_DUE)])
         touched = at.CONTACT <= found <= at.COLLISION
-        if links is None or not (touched or due or links.busy):
+        if links is None or not self.naming or not (touched or due or links.busy):
             return
         if found > at.COLLISION:
             links.reset()

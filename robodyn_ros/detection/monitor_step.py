@@ -193,7 +193,7 @@ def _find_stop(rows, stopped, q, r):
     return 0.0
 
 
-@inline
+@kernel(f"int64({MEMORY}, int64, float64, float64[::1], float64[::1], float64[::1])")
 def _judge(
     observer, gap, gap_common, scale, scale_time, stuck, ring, noise, noise_own, whitening,
     before, contact, contact_own, detector, common, own, rows,

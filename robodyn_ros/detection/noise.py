@@ -29,7 +29,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from ..dynamics.compile import inline, kernel
+from ..dynamics.compile import inline, kernel, uncounted_kernel
 from ..dynamics.dispatch import per_joint
 from ..errors import ArgumentError
 from ..model.packed_model import U
@@ -182,7 +182,9 @@ def _distance(ring, rows, own, whitening, qd, new, i):
     return math.sqrt(total)
 
 
-@inline
+@uncounted_kernel(
+    "int64(matrix, matrix, vector, matrix, float64, float64, vector, vector, vector, float64)"
+)
 def find_contact(ring, rows, own, whitening, t, dt, qd, mean, error, debounce):
     """Take the mean external torque of a step and the bound of its error; return 0 (clear),
     1 (contact) or 2 (collision).

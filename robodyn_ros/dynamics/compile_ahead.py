@@ -110,8 +110,8 @@ def with_callees(kernels: Sequence[Kernel]) -> list[Kernel]:
 @contextmanager
 def _helpers(todo: Sequence[Kernel]) -> Iterator[None]:
     """Fork processes that compile the same kernels in this context, unless another has some."""
-    with locked(_fork_helper, wait=False) as first:
-        helpers = [_fork_helper(todo) for _ in range(_helper_count(todo) if first else 0)]
+    with locked(fork_compiler, wait=False) as first:
+        helpers = [fork_compiler(todo) for _ in range(_helper_count(todo) if first else 0)]
         try:
             yield
         finally:
@@ -125,13 +125,14 @@ def _helper_count(todo: Sequence[Kernel]) -> int:
     return min(MOST_HELPERS, cores - 1, len(todo) // KERNELS_PER_HELPER)
 
 
-def _fork_helper(todo: Sequence[Kernel]) -> int:
+def fork_compiler(todo: Sequence[Kernel], niceness: int = 0) -> int:
     """Return the id of a new process that compiles these kernels, while this one lives."""
     parent, process = os.getpid(), os.fork()
     if process == 0:
         try:
             for number in (signal.SIGINT, signal.SIGTERM):
                 signal.signal(number, signal.SIG_DFL)
+            os.nice(niceness)
             _compile_in_turn(todo, lambda kernel: None if os.getppid() == parent else os._exit(0))
         finally:
             os._exit(0)

@@ -9,7 +9,7 @@ from .controller_node import ControllerNode
 from .demo_node import DemoNode
 from .dynamics_node import DynamicsNode
 from .local_topics import LocalQueue
-from .node_kernels import ALL
+from .node_kernels import LATER, START
 from .runtime import run
 from .simulator_node import SimulatorNode
 
@@ -36,7 +36,7 @@ def connect(nodes: Sequence[ArmNode], queue: LocalQueue | None = None) -> None:
 def main(args: list[str] | None = None) -> int:
     """Run all of them until a signal arrives; return the exit code."""
     nodes = (SimulatorNode, DynamicsNode, ControllerNode, DemoNode)
-    return run(*nodes, args=args, made=connect, kernels=ALL)
+    return run(*nodes, args=args, made=connect, kernels=START, later=LATER)
 
 
 if __name__ == "__main__":

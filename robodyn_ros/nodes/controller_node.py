@@ -32,8 +32,9 @@ from .codec import (
     seconds,
 )
 from .command_conflict import CommandConflict
+from .later_kernels import have_arrived, wait_for
 from .log_lines import limits_line, mode_line, payload_line
-from .node_kernels import CONTROLLER
+from .node_kernels import CONTROLLER, LAWS, more_kernels
 from .node_settings import ControllerSettings
 from .pose_target import PosePlanner, base_name, plan_pose, pose_of_message
 from .runtime import LATCHED, STATE_IN, STATE_OUT, EffortMessage, JointStateMessage, run
@@ -60,6 +61,7 @@ class ControllerNode(StateNode):
 
     def configure(self, model: RobotModel) -> None:
         """Create supervisor, topics and services."""
+        wait_for(more_kernels(self.settings.arm))
         self.arm = Supervisor(model, self.settings.arm, self.settings.sensing)
         self.payload: Payload | None = None
         self._carry(self.settings.payload.payload(model), "set")
@@ -94,6 +96,11 @@ class ControllerNode(StateNode):
         """Return a function that applies these settings; raise if they are invalid."""
         if self.robot is None:
             return super().prepare_settings(settings)
+        if not have_arrived(more_kernels(settings.arm)):
+            raise ArgumentError(
+                "this law or reaction is still being compiled, once on this machine: try again in "
+                "some seconds"
+            )
         parts = self.arm.prepare(settings.arm)
         regrasped = settings.payload.held != self.settings.payload.held
         held = settings.payload.payload(self.robot) if regrasped else None
@@ -345,7 +352,7 @@ def _patient(settings: ControllerSettings) -> SensingSettings:
 
 def main(args: list[str] | None = None) -> int:
     """Run the node until a signal arrives; return the exit code."""
-    return run(ControllerNode, args=args, kernels=CONTROLLER)
+    return run(ControllerNode, args=args, kernels=CONTROLLER, later=LAWS)
 
 
 if __name__ == "__main__":

@@ -24,8 +24,9 @@ from ..model.robot import Payload, RobotModel
 from ..sensing.effort import CommandedEffort, JointTorque
 from ..sensing.sample import Sample
 from .codec import collision_state, fault_state, fill_wrench, force_arrow, payload_message
+from .later_kernels import POLL, have_arrived
 from .log_lines import ContactLog, FaultLog, payload_line
-from .node_kernels import DETECTOR
+from .node_kernels import DETECTOR, NAMES
 from .node_settings import DynamicsSettings
 from .runtime import LATCHED, STATE_IN, STATE_OUT, JointStateMessage, run
 from .state_node import StateNode
@@ -60,6 +61,9 @@ class DynamicsNode(StateNode):
         self.monitor = ContactMonitor(
             model, settings.of_monitor, sensing, commanded=commanded, effort=effort
         )
+        self.monitor.naming = have_arrived(NAMES)
+        if not self.monitor.naming:
+            self.naming_timer = self.create_timer(POLL, self._name, clock=self.steady_clock)
         self.residual = JointStateMessage(model.joint_names, "effort")
         self.wrench = WrenchStamped()
         self.to_residual = self.local_publisher(JointState, "~/residual", STATE_OUT)
@@ -125,6 +129,12 @@ class DynamicsNode(StateNode):
             self.followed = verdict.payload
             if verdict.payload is not self.payload:
                 self._publish_payload(verdict.t, verdict.payload, "found")
+
+    def _name(self) -> None:
+        """Begin to name links and causes once the kernels for that are there."""
+        if have_arrived(NAMES):
+            self.monitor.naming = True
+            self.naming_timer.cancel()
 
     def on_silence(self, cause: str) -> None:
         """Leave silence to /diagnostics: the log says that the state is UNKNOWN."""
@@ -245,7 +255,7 @@ def _harmless(fault: Fault) -> bool:
 
 def main(args: list[str] | None = None) -> int:
     """Run the node until a signal arrives; return the exit code."""
-    return run(DynamicsNode, args=args, kernels=DETECTOR)
+    return run(DynamicsNode, args=args, kernels=DETECTOR, later=NAMES)
 
 
 if __name__ == "__main__":

@@ -5,13 +5,13 @@ from __future__ import annotations
 from .composed import connect
 from .dynamics_node import DynamicsNode
 from .guard_node import GuardNode
-from .node_kernels import DETECTOR
+from .node_kernels import DETECTOR, NAMES
 from .runtime import run
 
 
 def main(args: list[str] | None = None) -> int:
     """Run both until a signal arrives; return the exit code."""
-    return run(DynamicsNode, GuardNode, args=args, made=connect, kernels=DETECTOR)
+    return run(DynamicsNode, GuardNode, args=args, made=connect, kernels=DETECTOR, later=NAMES)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""The compiled kernels that each node calls. A node compiles them before it says that it is ready.
+"""The compiled kernels that each node calls. A node compiles them before it says that it is ready,
+but for NAMES and LAWS, which follow (`later_kernels`).
 
 A kernel that is left out here is loaded, or compiled, in the middle of a control loop;
 `test/nodes/test_node_kernels.py` finds it. Large ones come first: several processes share them.
@@ -7,6 +8,7 @@ A kernel that is left out here is loaded, or compiled, in the middle of a contro
 from __future__ import annotations
 
 from ..control.arm_controller import _squared_norm
+from ..control.arm_settings import ArmSettings
 from ..control.laws.computed_torque import _computed_torque
 from ..control.laws.elastic import _elastic, _motors_from_torque
 from ..control.laws.friction_compensation import _observe_friction
@@ -28,6 +30,7 @@ from ..detection.faults.case import follow_case, pause_case, restart_case
 from ..detection.monitor_step import mark_joints, restart, step
 from ..detection.noise import restart_noise
 from ..detection.observer import restart_observer, set_step
+from ..dynamics.compile import Kernel
 from ..dynamics.cpython_binding import builtin, framed
 from ..dynamics.force_rate import _force_rate
 from ..dynamics.friction import _friction, _slide
@@ -60,15 +63,25 @@ _BRAKE = (_passivity, _damp_momentum, _excursion, largest_speed, _limit)
 
 SIMULATOR = (rigid_step, *_MASS_MATRIX, *_BRAKE)
 DETECTOR = (
-    step, weigh_link, restart, set_step, restart_observer, forget_times, restart_noise,
-    restart_contact, mark_joints, follow_case, pause_case, restart_case, *_SAMPLES,
-    applied_torque, *_LINKS,
+    step, restart, set_step, restart_observer, forget_times, restart_noise, restart_contact,
+    mark_joints, restart_case, *_SAMPLES, applied_torque, *_LINKS,
 )  # fmt: skip
+NAMES = (follow_case, weigh_link, pause_case)  # that find link and cause of a contact
 CONTROLLER = (
-    *_MASS_MATRIX, *_BRAKE, _computed_torque, _pd_gravity, _pid, _friction, _slide, _retract,
-    *_SAMPLES, *_GRAVITY, *_PATHS, _squared_norm, _deviation, *_TABLE,
-    resolved_acceleration, pose_reference, _keep_hand, _elastic,
-    _motors_from_torque, _observe_friction, *_LINKS, *_ADAPTIVE,
+    *_TABLE, *_MASS_MATRIX, *_BRAKE, _friction, _slide, *_SAMPLES, *_GRAVITY, *_PATHS,
+    _squared_norm, _deviation,
+)  # fmt: skip
+LAWS = (  # laws but `passivity`, reactions but `stop`, `float` and `reflex`
+    _keep_hand, resolved_acceleration, pose_reference, *_ADAPTIVE, _elastic, _motors_from_torque,
+    _observe_friction, *_LINKS, _computed_torque, _pd_gravity, _pid, _retract,
 )  # fmt: skip
 DEMO = _PATHS
-ALL = tuple(dict.fromkeys((*SIMULATOR, *DETECTOR, *CONTROLLER, *DEMO)))
+START = tuple(dict.fromkeys((*DETECTOR, *CONTROLLER, *SIMULATOR, *DEMO)))
+LATER = (*NAMES, *LAWS)
+ALL = tuple(dict.fromkeys((*START, *LATER)))
+
+
+def more_kernels(arm: ArmSettings) -> tuple[Kernel, ...]:
+    """Return those that a controller needs beside CONTROLLER."""
+    usual = arm.controller == "passivity" and arm.reaction in ("none", "stop", "float", "reflex")
+    return () if usual and not arm.friction_observer else LAWS

@@ -33,6 +33,7 @@ from ..dynamics.compile import Kernel
 from ..dynamics.compile_ahead import compile_kernels, ended_by, estimate, missing
 from ..errors import RobodynError
 from .codec import set_stamp
+from .later_kernels import compile_later
 
 STOP_POLL = 0.05  # [s] between two checks of whether a spin should end
 STOP_TIMEOUT = 1.0  # [s] for nodes to come to rest after a signal
@@ -59,16 +60,19 @@ def run(
     args: Sequence[str] | None = None,
     made: Callable[[list[Node]], None] = lambda nodes: None,
     kernels: Sequence[Kernel] = (),
+    later: Sequence[Kernel] = (),
 ) -> int:
     """Create nodes and spin them until a signal arrives or one has stopped; return the exit code.
 
-    made: called with the nodes before they spin. kernels: compiled before that. A node may have
+    made: called with the nodes before they spin. kernels: compiled before that; later: compiled
+    by another process meanwhile (see `later_kernels`). A node may have
     `begin_stop()`, called after a signal, and `stopped`, which is waited for.
     """
     os.environ.setdefault("AMENT_PREFIX_PATH", sys.prefix)
     if "HOME" not in os.environ:
         os.environ.setdefault("ROS_LOG_DIR", os.path.join(os.getcwd(), "log"))
     compile_for_nodes(kernels)
+    compile_later(later, lambda told: get_logger("robodyn_ros").info(told))
     # rclpy's own handlers race with publishing: the context is gone while callbacks still run
     try:
         rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)

@@ -8,7 +8,7 @@ good, both are told. The name changes at most MAX_CHANGES times.
 
 import math
 
-from ...dynamics.compile import U1, inline, kernel
+from ...dynamics.compile import U1, inline, uncounted_kernel
 from ...model.packed_model import U
 from . import blocks as of
 from . import race as by
@@ -72,7 +72,7 @@ MEMORY = (
 )
 
 
-@kernel(f"int64({MEMORY})")
+@uncounted_kernel(f"int64({MEMORY})")
 def restart_case(
     block, ring, marks, columns, gram, filters, bank, rows, own, told, table, phi, work,
 ):  # fmt: skip
@@ -88,7 +88,7 @@ def _is_fault(code):
     return code > COLLISION
 
 
-@kernel(f"int64({MEMORY}, float64)")
+@uncounted_kernel(f"int64({MEMORY}, float64)")
 def pause_case(
     block, ring, marks, columns, gram, filters, bank, rows, own, told, table, phi, work, t,
 ):  # fmt: skip
@@ -226,7 +226,10 @@ def _tell(rows, told, table, phi, code, hypothesis, confidence, second, onset):
     told[CONFIDENCE], told[SECOND], told[ONSET] = confidence, second, onset
 
 
-@inline
+@uncounted_kernel(
+    "int64(float64[:, :, :, ::1], float64[:, :, ::1], matrix, vector, vector, matrix, vector,"
+    " matrix, float64, boolean)"
+)
 def _decide(gram, bank, rows, own, told, table, phi, work, t, final):
     """Make the decision that is due. final: the contact is over."""
     age, motor_side = t - own[ALARM], own[MOTOR_SIDE] != 0.0
@@ -265,19 +268,20 @@ def _decide(gram, bank, rows, own, told, table, phi, work, t, final):
     moved = moved and joint != was_joint
     if (new != was or moved) and (was != UNDECIDED or told[BEST] != 0.0):
         if told[CHANGES] >= MAX_CHANGES - 1:
-            return  # it stays as it is
+            return 0  # it stays as it is
         told[CHANGES] += 1.0
     if new == UNDECIDED:
         if t - own[ALARM] >= DOUBT_TIME:
             told[BEST], told[SECOND], told[CONFIDENCE] = code, other, p
             told[JOINT] = joint
-        return
+        return 0
     if new == COLLISION and code != COLLISION:
         hypothesis = by.TOUCH
         p, other = table[by.TOUCH, by.CHANCE], code
     elif new != code:
-        return
+        return 0
     _tell(rows, told, table, phi, new, hypothesis, p, other, onset)
+    return 0
 
 
 @inline
@@ -290,7 +294,9 @@ def _is_followed(own, told, t):
     )
 
 
-@kernel(f"int64({MEMORY}, boolean, float64, float64, vector, vector, vector, vector, vector)")
+@uncounted_kernel(
+    f"int64({MEMORY}, boolean, float64, float64, vector, vector, vector, vector, vector)"
+)
 def follow_case(
     block, ring, marks, columns, gram, filters, bank, rows, own, told, table, phi, work,
     touched, t, dt, q, qd, tau, external, bias,

@@ -21,9 +21,7 @@ says that all is quiet. The block of the alarm, which may hold the onset, counts
 
 import math
 
-import numpy as np
-
-from ...dynamics.compile import U1, inline
+from ...dynamics.compile import U1, inline, uncounted_kernel
 from ...model.packed_model import U
 from .blocks import COLUMNS, DECAY, DECAYS, DEVIATION, GAIN, MASS, SECONDS, Y
 
@@ -58,7 +56,10 @@ def start_evidence(ring, filters, at):
             filters[s, k, Y] = ring[at, k, COLUMNS]
 
 
-@inline
+@uncounted_kernel(
+    "int64(float64[:, :, ::1], matrix, float64[:, :, :, ::1], float64[:, :, ::1],"
+    " float64[:, :, ::1], uint64, uint64, float64, boolean)"
+)
 def add_block(ring, marks, gram, filters, bank, s, at, window, begun):
     """Add the block at row `at` to the sums of onset s; begun: it comes after that onset."""
     fade = math.exp(-marks[at, SECONDS] / window)
@@ -92,6 +93,7 @@ def add_block(ring, marks, gram, filters, bank, s, at, window, begun):
             own[c + U1] = decay * (own[c + U1] + part * off)
             left = own[c + U(2)] * (1.0 - part)
             own[c + U(2)] = decay**2 * left + SIZES[i % U(4)] ** 2 * (1.0 - decay**2)
+    return 0
 
 
 @inline
@@ -136,10 +138,10 @@ def course_evidence(own):
     return best - math.log(float(COURSES)) - own[QUIET]
 
 
-@inline
+@uncounted_kernel("float64(float64[:, :, :, ::1], uint64, vector, matrix)")
 def fit_payload(gram, s, phi, work):
     """Return twice the log evidence above quiet of a payload; phi: mass [kg] and first moment
-    [kg m], then the variance of the mass [kg^2]. work: (4, 5).
+    [kg m], then the variance of the mass [kg^2]. work: (5, 5).
     """
     size = U(4)
     for i in range(size):
@@ -174,7 +176,7 @@ def fit_payload(gram, s, phi, work):
             total -= work[m, row] * phi[m]
         phi[row] = total / work[row, row]
     # Variance of the mass: the first of A^-1, by L^-1 of the first unit vector
-    unit = np.zeros(4)
+    unit = work[size]
     for i in range(size):
         total = 1.0 if i == 0 else 0.0
         for m in range(i):

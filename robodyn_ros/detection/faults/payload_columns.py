@@ -10,7 +10,7 @@ samples: the accelerations are differences of velocities at its ends, J and R ar
 mean posture.
 """
 
-from ...dynamics.compile import U1, U3, index, inline
+from ...dynamics.compile import U1, U3, index, inline, uncounted_kernel
 from ...dynamics.joints import R_, place_base, place_bodies, unit_motion
 from ...dynamics.kinematics import link_at, point_on_link
 from ...dynamics.vector import ZERO, add, cross, dot, load3, load9, matmul, scale, store3, sub
@@ -31,7 +31,7 @@ def _axes(block):
     return matmul(load9(block, index(block[f]) + R_), load9(block, f + U1))
 
 
-@inline
+@uncounted_kernel("int64(vector, vector, vector, uint64)")
 def link_velocities(block, q, qd, first):
     """Write the velocities of the link's origin and of its axes, from `first` on."""
     place_base(block)
@@ -47,9 +47,10 @@ def link_velocities(block, q, qd, first):
     store3(block, x, v)
     for i in range(U3):
         store3(block, x + U3 + U3 * i, cross(w, (R[i], R[i + U3], R[i + U3 + U3])))
+    return 0
 
 
-@inline
+@uncounted_kernel("int64(vector, vector, vector, vector, float64, matrix)")
 def payload_columns(block, q, qd, mean_q, seconds, out):
     """Write the joint torques (n, 4) that mass [1 kg] and first moment [1 kg m] add, as means
     over the block of samples that ends with q, qd.
@@ -75,3 +76,4 @@ def payload_columns(block, q, qd, mean_q, seconds, out):
         b = index(block[b + at.PARENT])
     for i in range(PARTS):
         block[x + i] = block[x + PARTS + i]
+    return 0

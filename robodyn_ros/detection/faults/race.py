@@ -8,7 +8,7 @@ friction holds, is locked; a reading that stays exactly the same is frozen.
 
 import math
 
-from ...dynamics.compile import inline
+from ...dynamics.compile import inline, uncounted_kernel
 from ...model.packed_model import U
 from . import blocks as of
 from .evidence import QUIET, STARTS, course_evidence, fit_one, fit_payload, fit_two, log_sum
@@ -142,7 +142,10 @@ def _race_since(rows, gram, bank, rest, age, s, motor_side, measured, table, phi
     _offer(table, LOAD, base + 0.5 * TEMPER * gain + LOAD_PRIOR, -1.0, phi[0], phi[4], start)
 
 
-@inline
+@uncounted_kernel(
+    "int64(matrix, float64[:, :, :, ::1], float64[:, :, ::1], vector, float64, boolean, boolean,"
+    " matrix, vector, matrix)"
+)
 def race(rows, gram, bank, rest, age, motor_side, measured, table, phi, work):
     """Write the best of each hypothesis and its probability: CHANCE becomes 0 to 1. age: of the
     case [s]; rest: time at rest while others move (n,) [s].
@@ -164,3 +167,4 @@ def race(rows, gram, bank, rest, age, motor_side, measured, table, phi, work):
     for h in range(HYPOTHESES):
         table[h, CHANCE] /= total
     fit_payload(gram, U(int(table[LOAD, START])), phi, work)
+    return 0

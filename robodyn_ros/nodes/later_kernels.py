@@ -1,0 +1,59 @@
+"""Kernels that a node can do without at first: another process compiles them while it runs.
+
+A first start must not wait for what only the first contact, or another control law, will need.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from threading import Thread
+
+from ..dynamics.compile import Kernel
+from ..dynamics.compile_ahead import fork_compiler, missing, with_callees
+
+POLL = 0.1  # [s]
+NICENESS = 10  # of the process that compiles, beside nodes that keep real time
+
+_pending: set[Kernel] = set()
+
+
+def compile_later(kernels: Sequence[Kernel], on_done: Callable[[str], None]) -> None:
+    """Have these kernels compiled by another process, then loaded by a thread of this one.
+
+    on_done: called with what came of it, if any was missing. To be called before this process runs
+    threads: the other one is a fork of it.
+    """
+    todo = missing(kernels)
+    if not todo:
+        for kernel in kernels:
+            _ = kernel.compiled
+        return
+    _pending.update(with_callees(kernels))
+    process = fork_compiler(todo, NICENESS)
+    Thread(target=_load, args=(process, kernels, len(todo), on_done), daemon=True).start()
+
+
+def _load(
+    process: int, kernels: Sequence[Kernel], count: int, on_done: Callable[[str], None]
+) -> None:
+    os.waitpid(process, 0)
+    if missing(kernels):
+        on_done("kernels could not be compiled; stop this node and run `robodyn warmup`")
+        return
+    for kernel in with_callees(kernels):
+        _ = kernel.compiled
+    _pending.clear()
+    on_done(f"compiled {count} more kernels: links, causes and all control laws are at hand")
+
+
+def have_arrived(kernels: Sequence[Kernel]) -> bool:
+    """Return whether none of these kernels is being compiled by the other process."""
+    return _pending.isdisjoint(kernels)
+
+
+def wait_for(kernels: Sequence[Kernel]) -> None:
+    """Wait until they have arrived."""
+    while not have_arrived(kernels):
+        time.sleep(POLL)
