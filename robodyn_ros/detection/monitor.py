@@ -9,9 +9,8 @@ which `sensing` has judged.
 """
 
 import math
-from collections.abc import Sequence
 from itertools import compress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -172,6 +171,12 @@ class ContactMonitor:
     def memory(self) -> tuple[Array, ...]:
         """The state of all parts, as `monitor_step.step` takes it."""
         return self._memory
+
+    def recording(self, samples: Samples) -> tuple[Any, ...]:
+        """Return the samples of a recording as `monitor_step.take_row` takes them."""
+        limit = int(self._sensing.max_invalid)
+        arrays = (samples.t, samples.q, samples.qd, samples.tau)
+        return (samples.status, samples.late, limit, *arrays)
 
     @property
     def found_payload(self) -> Payload | None:
@@ -547,27 +552,10 @@ class Rows(NamedTuple):
         return np.where(self.found <= at.COLLISION, self.found, at.UNKNOWN)
 
 
-def monitor_rows(
-    model: RobotModel,
-    samples: Samples,
-    settings: MonitorSettings,
-    sensing: SensingSettings | None = None,
-    *,
-    commanded: bool = False,
-    certain: bool = False,
-    effort: EffortSettings | None = None,
-    carried: Sequence[tuple[int, Payload | None]] = (),
-) -> Rows:
-    """Return what `ContactMonitor` finds in these samples, one after the other.
-
-    certain: also the residual without what gaps may have caused, and the mean external torque of
-    every step. carried: payloads that are taken over, each after its row.
-    """
-    monitor = ContactMonitor(
-        model, settings, sensing, commanded=commanded, effort=effort, links=False, faults=False
-    )
+def empty_rows(samples: Samples, certain: bool) -> Rows:
+    """Return room for what is found in these samples; certain: as in `monitor_rows`."""
     T, n = samples.q.shape
-    out = Rows(
+    return Rows(
         np.zeros((T, n)),
         np.zeros((T if certain else 0, n)),
         np.zeros(T, dtype=np.int64),
@@ -577,15 +565,29 @@ def monitor_rows(
         np.zeros(T),
         np.zeros((T, 3, n)),
     )
-    limit = int(monitor._sensing.max_invalid)
-    arrays = (samples.status, samples.late, limit)
-    states = (samples.t, samples.q, samples.qd, samples.tau)
-    first = 0
-    for row, payload in carried:
-        at.steps(*monitor.memory, *arrays, first, row + 1, *states, *out)
-        monitor.carry(payload, float(samples.t[row]))
-        first = row + 1
-    at.steps(*monitor.memory, *arrays, first, T, *states, *out)
+
+
+def monitor_rows(
+    model: RobotModel,
+    samples: Samples,
+    settings: MonitorSettings,
+    sensing: SensingSettings | None = None,
+    *,
+    commanded: bool = False,
+    certain: bool = False,
+    effort: EffortSettings | None = None,
+) -> Rows:
+    """Return what `ContactMonitor` finds in these samples, one after the other, without the causes
+    of contacts; with these, see `case_rows`.
+
+    certain: also the residual without what gaps may have caused, and the mean external torque of
+    every step.
+    """
+    monitor = ContactMonitor(
+        model, settings, sensing, commanded=commanded, effort=effort, links=False, faults=False
+    )
+    out = empty_rows(samples, certain)
+    at.steps(*monitor.memory, *monitor.recording(samples), *out)
     return out
 
 

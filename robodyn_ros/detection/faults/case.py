@@ -8,7 +8,8 @@ good, both are told. The name changes at most MAX_CHANGES times.
 
 import math
 
-from ...dynamics.compile import U1, inline, kernel
+from ...dynamics.compile import U1, inline
+from ...dynamics.compile import uncounted_kernel as kernel
 from ...model.packed_model import U
 from . import blocks as of
 from . import race as by

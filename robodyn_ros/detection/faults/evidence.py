@@ -21,8 +21,6 @@ says that all is quiet. The block of the alarm, which may hold the onset, counts
 
 import math
 
-import numpy as np
-
 from ...dynamics.compile import U1, inline
 from ...model.packed_model import U
 from .blocks import COLUMNS, DECAY, DECAYS, DEVIATION, GAIN, MASS, SECONDS, Y
@@ -174,12 +172,11 @@ def fit_payload(gram, s, phi, work):
             total -= work[m, row] * phi[m]
         phi[row] = total / work[row, row]
     # Variance of the mass: the first of A^-1, by L^-1 of the first unit vector
-    unit = np.zeros(4)
     for i in range(size):
         total = 1.0 if i == 0 else 0.0
         for m in range(i):
-            total -= work[i, m] * unit[m]
-        unit[i] = total / work[i, i]
-        first += unit[i] ** 2
+            total -= work[i, m] * work[m, size]
+        work[i, size] = total / work[i, i]
+        first += work[i, size] ** 2
     phi[size] = first
     return gain
