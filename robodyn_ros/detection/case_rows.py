@@ -12,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..dynamics.compile import kernel
+from ..dynamics.compile import uncounted_kernel as kernel
+from ..model.packed_model import U
 from ..model.robot import Payload, RobotModel
 from ..sensing.effort_settings import EffortSettings
 from ..sensing.sampler import Samples
@@ -21,9 +22,9 @@ from . import monitor_step as at
 from .fault import Fault
 from .faults import case
 from .faults.race import HYPOTHESES
-from .monitor import ContactMonitor
+from .monitor import ContactMonitor, Rows, empty_rows
 from .monitor_settings import MonitorSettings
-from .monitor_step import COLLISION, CONTACT, EXTERNAL, LATE, MEAN, RESTARTS, STEP, USABLE, step
+from .monitor_step import COLLISION, CONTACT, EXTERNAL, MEAN, STEP, rejected_before, take_row
 from .noise import BIAS
 
 Array = npt.NDArray[np.float64]
@@ -51,38 +52,34 @@ class CaseRows(NamedTuple):
         return known[-1] if known else None
 
 
-@kernel(
-    f"int64({at.MEMORY}, {case.MEMORY}, int64[::1], int64[::1], int64, int64, vector, matrix,"
-    " matrix, matrix, int64[::1], matrix)"
-)
+@kernel(f"int64({at.MEMORY}, {case.MEMORY}, int64, {at.SAMPLES}, {at.FOUND}, int64[::1], matrix)")
 def _follow_rows(
     observer, gap, gap_common, scale, scale_time, stuck, noise_ring, noise, noise_own, whitening,
     before, contact, contact_own, detector, common, own, rows,
     block, ring, marks, columns, gram, filters, bank, case_rows, case_own, told, table, phi, work,
-    status, late, max_invalid, first, t, q, qd, tau, changed, out,
+    first, status, late, max_invalid, t, q, qd, tau,
+    r, certain, found, value, above, external, due, means, changed, out,
 ):  # fmt: skip
-    """Run over the samples from `first` on; write where the name changes and what is told then.
+    """Run over the samples from `first` on; write what is found in each, where the name of the
+    case changes and what is told then.
 
     Return the next row, negative with an offset of 1 if the payload is to be taken over before.
     changed[0]: number of changes.
     """
-    invalid, count = 0, 0
+    rejected, count = rejected_before(status, first), U(0)
     changed[0] = 0
-    for k in range(first, t.size):
-        invalid = invalid + 1 if status[k] == 2 else 0
-        if 0 < invalid <= max_invalid:  # the previous verdict stands
-            continue
-        bits = LATE * late[k]
-        if status[k] == 1:
-            bits |= RESTARTS
-        if status[k] <= 1 and not math.isnan(tau[k, 0]):
-            bits |= USABLE
-        found = step(
+    for k in range(U(first), U(t.size)):
+        rejected = rejected + 1 if status[k] == 2 else 0
+        stepped = take_row(
             observer, gap, gap_common, scale, scale_time, stuck, noise_ring, noise, noise_own,
             whitening, before, contact, contact_own, detector, common, own, rows,
-            bits, t[k], q[k], qd[k], tau[k],
+            status, late, max_invalid, t, q, qd, tau,
+            r, certain, found, value, above, external, due, means,
+            k, rejected,
         )  # fmt: skip
-        if found > COLLISION:
+        if not stepped:
+            continue
+        if found[k] > COLLISION:
             news = case.pause_case(
                 block, ring, marks, columns, gram, filters, bank, case_rows, case_own, told,
                 table, phi, work, t[k],
@@ -91,18 +88,19 @@ def _follow_rows(
             news = case.follow_case(
                 block, ring, marks, columns, gram, filters, bank, case_rows, case_own, told,
                 table, phi, work,
-                found >= CONTACT, t[k], own[STEP], q[k], qd[k], rows[MEAN], rows[EXTERNAL],
+                found[k] >= CONTACT, t[k], own[STEP], q[k], qd[k], rows[MEAN], rows[EXTERNAL],
                 noise[BIAS],
             )  # fmt: skip
         if news & case.CHANGED:
-            changed[count + 1] = k
-            out[count] = told
-            count += 1
+            for i in range(case.TOLD):
+                out[count, i] = told[i]
+            count += U(1)
+            changed[count] = k
             changed[0] = count
         if news & case.FOLLOW:
-            return -1 - (k + 1)
-        if count == out.shape[0]:
-            return k + 1
+            return -1 - (int(k) + 1)
+        if count == U(out.shape[0]):
+            return int(k) + 1
     return t.size
 
 
@@ -113,9 +111,12 @@ def case_rows(
     sensing: SensingSettings | None = None,
     *,
     commanded: bool = False,
+    certain: bool = False,
     effort: EffortSettings | None = None,
-) -> CaseRows:
-    """Return how `ContactMonitor` names the causes of contacts in these samples."""
+) -> tuple[Rows, CaseRows]:
+    """Return what `ContactMonitor` finds in these samples, as `monitor_rows`, and how it names the
+    causes of contacts.
+    """
     monitor = ContactMonitor(
         model, settings, sensing, commanded=commanded, effort=effort, links=False
     )
@@ -124,22 +125,13 @@ def case_rows(
     carried: list[tuple[int, Payload | None]] = []
     chances: list[Array] = []
     over = np.full(int(HYPOTHESES), math.nan)
-    limit = int((sensing or SensingSettings()).max_invalid)
-    arrays = (samples.t, samples.q, samples.qd, samples.tau)
+    found, arrays = empty_rows(samples, certain), monitor.recording(samples)
     changed, out = np.zeros(ROOM + 1, dtype=np.int64), np.zeros((ROOM, int(case.TOLD)))
     first, T = 0, samples.t.size
+    if monitor.cases is None:
+        at.steps(*monitor.memory, *arrays, *found)
     while first < T and (stream := monitor.cases) is not None:
-        told = _follow_rows(
-            *monitor.memory,
-            *stream.memory,
-            samples.status,
-            samples.late,
-            limit,
-            first,
-            *arrays,
-            changed,
-            out,
-        )
+        told = _follow_rows(*monitor.memory, *stream.memory, first, *arrays, *found, changed, out)
         for k in range(int(changed[0])):
             rows.append(int(changed[k + 1]))
             faults.append(stream.take(out[k]))
@@ -153,4 +145,5 @@ def case_rows(
             faults.append(None)
             chances.append(over)
     table = np.array(chances).reshape(-1, over.size)
-    return CaseRows(np.array(rows, dtype=np.int64), tuple(faults), tuple(carried), table)
+    named = CaseRows(np.array(rows, dtype=np.int64), tuple(faults), tuple(carried), table)
+    return found, named

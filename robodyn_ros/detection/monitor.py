@@ -9,9 +9,8 @@ which `sensing` has judged.
 """
 
 import math
-from collections.abc import Sequence
 from itertools import compress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -138,7 +137,9 @@ class ContactMonitor:
             + at.LATE * sample.late
         )
         tau = self._rows[int(at.TAU)] if sample.tau is None else sample.tau
-        found = at.step(*self._memory, told, sample.t, sample.q, sample.qd, tau)
+        t, q, qd = sample.t, sample.q, sample.qd
+        found = at.judge(*self._memory, told, t, q, qd, tau)
+        at.follow_touch(*self._touch, found, t, q, qd)
         r = self._rows[int(at.R)].copy()
         self._decide(sample.t, found)
         self._follow_case(sample, found)
@@ -171,8 +172,14 @@ class ContactMonitor:
 
     @property
     def memory(self) -> tuple[Array, ...]:
-        """The state of all parts, as `monitor_step.step` takes it."""
+        """The state of all parts, as `monitor_step.judge` takes it."""
         return self._memory
+
+    def recording(self, samples: Samples) -> tuple[Any, ...]:
+        """Return the samples of a recording as `monitor_step.take_row` takes them."""
+        limit = int(self._sensing.max_invalid)
+        arrays = (samples.t, samples.q, samples.qd, samples.tau)
+        return (samples.status, samples.late, limit, *arrays)
 
     @property
     def found_payload(self) -> Payload | None:
@@ -325,6 +332,8 @@ class ContactMonitor:
             self._own,
             self._rows,
         )
+        own = (self._before, self._contact, self._contact_own, self._own, self._rows)
+        self._touch = (parts.noise.rows, *own)
 
     def _why(self, found: int, sample: Sample) -> str:
         """Return why the level is UNKNOWN; empty: for the same reason as before."""
@@ -419,7 +428,7 @@ def torque_of(settings: MonitorSettings, effort: EffortSettings, commanded: bool
 def why_restarted(found: int, status: int, dt: float, cause: str, late: bool) -> str:
     """Return why the monitor started anew or settles again; empty: for the same reason as before.
 
-    found: by `step`; the rest are fields of the sample.
+    found: by `judge`; the rest are fields of the sample.
     """
     if cause:
         return cause
@@ -548,27 +557,10 @@ class Rows(NamedTuple):
         return np.where(self.found <= at.COLLISION, self.found, at.UNKNOWN)
 
 
-def monitor_rows(
-    model: RobotModel,
-    samples: Samples,
-    settings: MonitorSettings,
-    sensing: SensingSettings | None = None,
-    *,
-    commanded: bool = False,
-    certain: bool = False,
-    effort: EffortSettings | None = None,
-    carried: Sequence[tuple[int, Payload | None]] = (),
-) -> Rows:
-    """Return what `ContactMonitor` finds in these samples, one after the other.
-
-    certain: also the residual without what gaps may have caused, and the mean external torque of
-    every step. carried: payloads that are taken over, each after its row.
-    """
-    monitor = ContactMonitor(
-        model, settings, sensing, commanded=commanded, effort=effort, links=False, faults=False
-    )
+def empty_rows(samples: Samples, certain: bool) -> Rows:
+    """Return room for what is found in these samples; certain: as in `monitor_rows`."""
     T, n = samples.q.shape
-    out = Rows(
+    return Rows(
         np.zeros((T, n)),
         np.zeros((T if certain else 0, n)),
         np.zeros(T, dtype=np.int64),
@@ -578,15 +570,29 @@ def monitor_rows(
         np.zeros(T),
         np.zeros((T, 3, n)),
     )
-    limit = int(monitor._sensing.max_invalid)
-    arrays = (samples.status, samples.late, limit)
-    states = (samples.t, samples.q, samples.qd, samples.tau)
-    first = 0
-    for row, payload in carried:
-        at.steps(*monitor.memory, *arrays, first, row + 1, *states, *out)
-        monitor.carry(payload, float(samples.t[row]))
-        first = row + 1
-    at.steps(*monitor.memory, *arrays, first, T, *states, *out)
+
+
+def monitor_rows(
+    model: RobotModel,
+    samples: Samples,
+    settings: MonitorSettings,
+    sensing: SensingSettings | None = None,
+    *,
+    commanded: bool = False,
+    certain: bool = False,
+    effort: EffortSettings | None = None,
+) -> Rows:
+    """Return what `ContactMonitor` finds in these samples, one after the other, without the causes
+    of contacts; with these, see `case_rows`.
+
+    certain: also the residual without what gaps may have caused, and the mean external torque of
+    every step.
+    """
+    monitor = ContactMonitor(
+        model, settings, sensing, commanded=commanded, effort=effort, links=False, faults=False
+    )
+    out = empty_rows(samples, certain)
+    at.steps(*monitor.memory, *monitor.recording(samples), *out)
     return out
 
 

@@ -1,7 +1,7 @@
 """The compiled step of the monitor: one sample through observer, checks and detector.
 
-`ContactMonitor` calls `step` for every sample, `monitor_rows` runs `steps` over a recording: both
-are the same code.
+`ContactMonitor` calls `judge` and `follow_touch` for every sample, `monitor_rows` runs `steps`
+over a recording: both are the same code.
 """
 
 import math
@@ -194,12 +194,12 @@ def _find_stop(rows, stopped, q, r):
 
 
 @kernel(f"int64({MEMORY}, int64, float64, float64[::1], float64[::1], float64[::1])")
-def _judge(
+def judge(
     observer, gap, gap_common, scale, scale_time, stuck, ring, noise, noise_own, whitening,
     before, contact, contact_own, detector, common, own, rows,
     told, t, q, qd, tau,
 ):  # fmt: skip
-    """Take one sample up to its level; see `step`."""
+    """Take one sample; return the level found, or why it is UNKNOWN. `follow_touch` comes next."""
     n = U(rows.shape[1])
     r, qd_before, qdd, mean = rows[R], rows[QD], rows[QDD], rows[MEAN]
     change, certain, enough = rows[CHANGE], rows[CERTAIN], rows[ENOUGH]
@@ -294,24 +294,15 @@ def _judge(
     return found if found == SETTLING else max(found, CLEAR + touched)
 
 
-@kernel(f"int64({MEMORY}, int64, float64, float64[::1], float64[::1], float64[::1])")
-def step(
-    observer, gap, gap_common, scale, scale_time, stuck, ring, noise, noise_own, whitening,
-    before, contact, contact_own, detector, common, own, rows,
-    told, t, q, qd, tau,
-):  # fmt: skip
-    """Take one sample; return the level found, or why it is UNKNOWN."""
-    found = _judge(
-        observer, gap, gap_common, scale, scale_time, stuck, ring, noise, noise_own, whitening,
-        before, contact, contact_own, detector, common, own, rows,
-        told, t, q, qd, tau,
-    )  # fmt: skip
+@kernel("int64(matrix, matrix, matrix, vector, vector, matrix, int64, float64, vector, vector)")
+def follow_touch(noise, before, contact, contact_own, own, rows, found, t, q, qd):
+    """Take the sample into the means of a contact; `judge` found this. Return 0."""
     dt, touched = own[STEP], CONTACT <= found <= COLLISION
     own[LINK_DUE] = 0.0
     if dt == 0.0 or found in (OVERFLOW, SCALED, STUCK):
         restart_contact(contact, contact_own)
         own[STOP] = 0.0
-        return found
+        return 0
     for k in range(U(q.size)):
         contact[MOMENTUM, k] += dt * rows[EXTERNAL, k]
     if touched:
@@ -321,7 +312,7 @@ def step(
         own[LINK_DUE] = -dt if due == OVER else dt
     if not touched:
         own[STOP] = 0.0
-    return found
+    return 0
 
 
 @kernel("int64(float64[:, ::1], float64[:, ::1], float64[::1], boolean[::1])")
@@ -337,66 +328,104 @@ def mark_joints(detector, noise, noise_own, above):
     return 0
 
 
-@kernel(
-    f"int64({MEMORY},"
-    " int64[::1], int64[::1], int64, int64, int64, float64[::1], float64[:, ::1],"
-    " float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[:, ::1], int64[::1],"
-    " float64[::1],"
-    " boolean[:, ::1], float64[:, ::1], float64[::1], float64[:, :, ::1])"
+# A recording as `take_row` takes it: status of the samples, whether each is late, rejected ones
+# in a row that leave the verdict standing; times, positions, velocities, torques
+SAMPLES = (
+    "int64[::1], int64[::1], int64, float64[::1], float64[:, ::1], float64[:, ::1],"
+    " float64[:, ::1]"
 )
+# What it writes: `monitor.Rows`
+FOUND = (
+    "float64[:, ::1], float64[:, ::1], int64[::1], float64[::1], boolean[:, ::1],"
+    " float64[:, ::1], float64[::1], float64[:, :, ::1]"
+)
+
+
+@inline
+def rejected_before(status, row):
+    """Return how many samples in a row were rejected directly before this one."""
+    count = 0
+    while count < row and status[row - 1 - count] == 2:
+        count += 1
+    return count
+
+
+@inline
+def take_row(
+    observer, gap, gap_common, scale, scale_time, stuck, ring, noise, noise_own, whitening,
+    before, contact, contact_own, detector, common, own, rows,
+    status, late, max_invalid, t, q, qd, tau,
+    r, certain, found, value, above, external, due, means,
+    k, rejected,
+):  # fmt: skip
+    """Take sample k of a recording; return whether a step was made.
+
+    rejected: samples in a row up to this one. value: what the reason for UNKNOWN is about, or the
+    joint at its stop. due: when a decision about the link is due, as LINK_DUE, from these means.
+    """
+    n = U(rows.shape[1])
+    if 0 < rejected <= max_invalid:  # the previous verdict stands
+        found[k] = found[k - U(1)] if k > 0 else SETTLING
+        if k > 0 and CONTACT <= found[k] <= COLLISION:
+            value[k] = value[k - U(1)]
+        for j in range(n):
+            above[k, j] = k > 0 and above[k - U(1), j]
+            r[k, j] = rows[R, j]
+        if certain.size:
+            shrink(gap, rows[R], certain[k])
+            external[k] = math.nan
+        return False
+    told = LATE * late[k]
+    if status[k] == 1:
+        told |= RESTARTS
+    if status[k] <= 1 and not math.isnan(tau[k, 0]):
+        told |= USABLE
+    found[k] = judge(
+        observer, gap, gap_common, scale, scale_time, stuck, ring, noise, noise_own, whitening,
+        before, contact, contact_own, detector, common, own, rows,
+        told, t[k], q[k], qd[k], tau[k],
+    )  # fmt: skip
+    follow_touch(noise, before, contact, contact_own, own, rows, found[k], t[k], q[k], qd[k])
+    if found[k] == SCALED:
+        value[k] = own[EFFORT_FACTOR]
+    elif found[k] == STUCK:
+        value[k] = own[STUCK_JOINT]
+    if certain.size:
+        shrink(gap, rows[R], certain[k])
+        for j in range(n):
+            external[k, j] = rows[EXTERNAL, j] if told & USABLE else math.nan
+    for j in range(n):
+        r[k, j] = rows[R, j]
+    if CONTACT <= found[k] <= COLLISION:
+        mark_joints(detector, noise, noise_own, above[k])
+        value[k] = own[STOP]
+    if own[LINK_DUE] != 0.0:
+        due[k] = own[LINK_DUE]
+        for j in range(n):
+            means[k, U(0), j] = contact[Y, j]
+            means[k, U(1), j] = contact[MEAN_Q, j]
+            means[k, U(2), j] = contact[SPEED, j]
+    return True
+
+
+@kernel(f"int64({MEMORY}, {SAMPLES}, {FOUND})")
 def steps(
     observer, gap, gap_common, scale, scale_time, stuck, ring, noise, noise_own, whitening,
     before, contact, contact_own, detector, common, own, rows,
-    status, late, max_invalid, first, end, t, q, qd, tau,
+    status, late, max_invalid, t, q, qd, tau,
     r, certain, found, value, above, external, due, means,
 ):  # fmt: skip
-    """The same over the samples from `first` to before `end`; value: what the reason for UNKNOWN
-    is about, or the joint at its stop. due: when a decision about the link is due, as LINK_DUE,
-    from these means.
-    """
-    n, invalid = U(rows.shape[1]), 0
-    for k in range(U(first), U(end)):
-        invalid = invalid + 1 if status[k] == 2 else 0
-        if 0 < invalid <= max_invalid:  # the previous verdict stands
-            found[k] = found[k - U(1)] if k > 0 else SETTLING
-            if k > 0 and CONTACT <= found[k] <= COLLISION:
-                value[k] = value[k - U(1)]
-            for j in range(n):
-                above[k, j] = k > 0 and above[k - U(1), j]
-                r[k, j] = rows[R, j]
-            if certain.size:
-                shrink(gap, rows[R], certain[k])
-                external[k] = math.nan
-            continue
-        told = LATE * late[k]
-        if status[k] == 1:
-            told |= RESTARTS
-        if status[k] <= 1 and not math.isnan(tau[k, 0]):
-            told |= USABLE
-        found[k] = step(
-            observer, gap, gap_common, scale, scale_time, stuck, ring, noise, noise_own, whitening,
-            before, contact, contact_own, detector, common, own, rows,
-            told, t[k], q[k], qd[k], tau[k],
+    """The same over all samples."""
+    rejected = 0
+    for k in range(U(t.size)):
+        rejected = rejected + 1 if status[k] == 2 else 0
+        take_row(
+            observer, gap, gap_common, scale, scale_time, stuck, ring, noise, noise_own,
+            whitening, before, contact, contact_own, detector, common, own, rows,
+            status, late, max_invalid, t, q, qd, tau,
+            r, certain, found, value, above, external, due, means,
+            k, rejected,
         )  # fmt: skip
-        if found[k] == SCALED:
-            value[k] = own[EFFORT_FACTOR]
-        elif found[k] == STUCK:
-            value[k] = own[STUCK_JOINT]
-        if certain.size:
-            shrink(gap, rows[R], certain[k])
-            for j in range(n):
-                external[k, j] = rows[EXTERNAL, j] if told & USABLE else math.nan
-        for j in range(n):
-            r[k, j] = rows[R, j]
-        if CONTACT <= found[k] <= COLLISION:
-            mark_joints(detector, noise, noise_own, above[k])
-            value[k] = own[STOP]
-        due[k] = own[LINK_DUE]
-        if due[k] != 0.0:
-            for j in range(n):
-                means[k, U(0), j] = contact[Y, j]
-                means[k, U(1), j] = contact[MEAN_Q, j]
-                means[k, U(2), j] = contact[SPEED, j]
     return 0
 
 
@@ -405,7 +434,7 @@ def steps(
     " float64[:, ::1], float64[:, ::1], int64[::1])"
 )
 def compare_samples(detector, common, own, rows, resets, t, r, qd, level):
-    """The last stage of `step` over many samples; resets: where the detector is reset."""
+    """The last stage of `judge` over many samples; resets: where the detector is reset."""
     for k in range(U(t.size)):
         if resets[k] != 0 or k == 0:
             forget_times(detector)

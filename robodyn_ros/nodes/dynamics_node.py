@@ -18,13 +18,13 @@ from ..detection.detector import Level
 from ..detection.fault import HARMLESS_KINDS, PAYLOAD, Fault
 from ..detection.monitor import ContactMonitor
 from ..detection.verdict import Verdict
-from ..errors import RobodynError
+from ..errors import ArgumentError, RobodynError
 from ..model.payload_settings import payload_values
 from ..model.robot import Payload, RobotModel
 from ..sensing.effort import CommandedEffort, JointTorque
 from ..sensing.sample import Sample
 from .codec import collision_state, fault_state, fill_wrench, force_arrow, payload_message
-from .later_kernels import POLL, have_arrived
+from .later_kernels import POLL, have_arrived, wait_for
 from .log_lines import ContactLog, FaultLog, payload_line
 from .node_kernels import DETECTOR, NAMES
 from .node_settings import DynamicsSettings
@@ -61,6 +61,8 @@ class DynamicsNode(StateNode):
         self.monitor = ContactMonitor(
             model, settings.of_monitor, sensing, commanded=commanded, effort=effort
         )
+        if settings.of_monitor.wrench_link:
+            wait_for(NAMES)
         self.monitor.naming = have_arrived(NAMES)
         if not self.monitor.naming:
             self.naming_timer = self.create_timer(POLL, self._name, clock=self.steady_clock)
@@ -90,6 +92,8 @@ class DynamicsNode(StateNode):
         """Return a function that applies these settings; raise if they are invalid."""
         if self.robot is None:
             return super().prepare_settings(settings)
+        if settings.of_monitor.wrench_link and not self.monitor.naming:
+            raise ArgumentError("wrench_link is still being compiled: try again in some seconds")
         parts = self.monitor.prepare(settings.of_monitor, settings.effort)
         torque = JointTorque(self.robot, settings.effort)
         regrasped = settings.payload.held != self.settings.payload.held

@@ -27,7 +27,7 @@ from ..detection.contact_evidence import weigh_link
 from ..detection.contact_mean import restart_contact
 from ..detection.detector import forget_times
 from ..detection.faults.case import follow_case, pause_case, restart_case
-from ..detection.monitor_step import mark_joints, restart, step
+from ..detection.monitor_step import follow_touch, judge, mark_joints, restart
 from ..detection.noise import restart_noise
 from ..detection.observer import restart_observer, set_step
 from ..dynamics.compile import Kernel
@@ -63,10 +63,10 @@ _BRAKE = (_passivity, _damp_momentum, _excursion, largest_speed, _limit)
 
 SIMULATOR = (rigid_step, *_MASS_MATRIX, *_BRAKE)
 DETECTOR = (
-    step, restart, set_step, restart_observer, forget_times, restart_noise, restart_contact,
-    mark_joints, restart_case, *_SAMPLES, applied_torque, *_LINKS,
+    judge, follow_touch, restart, set_step, restart_observer, forget_times, restart_noise,
+    restart_contact, mark_joints, restart_case, *_SAMPLES, applied_torque, builtin, _jacobian,
 )  # fmt: skip
-NAMES = (follow_case, weigh_link, pause_case)  # that find link and cause of a contact
+NAMES = (follow_case, weigh_link, pause_case, *_LINKS)  # that find link and cause of a contact
 CONTROLLER = (
     *_TABLE, *_MASS_MATRIX, *_BRAKE, _friction, _slide, *_SAMPLES, *_GRAVITY, *_PATHS,
     _squared_norm, _deviation,

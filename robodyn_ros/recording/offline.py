@@ -7,9 +7,8 @@ computed when they are asked for, by the monitor's own decisions.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -27,7 +26,6 @@ from ..detection.monitor import (
     Rows,
     decisions,
     located,
-    monitor_rows,
     push_wrench,
     stop_fault,
     why_restarted,
@@ -81,7 +79,7 @@ class Detection:
     settings: MonitorSettings
     samples: Samples
     rows: Rows
-    cases: RecordedCases = field(default_factory=lambda: RecordedCases(no_cases))
+    cases: RecordedCases = field(default_factory=lambda: RecordedCases(no_cases()))
 
     @property
     def t(self) -> Array:
@@ -300,26 +298,23 @@ def no_cases() -> CaseRows:
 
 
 class RecordedCases:
-    """Names of the causes of contacts, computed when they are asked for.
+    """Names of the causes of contacts; kept: rows of the recording that are left, else all."""
 
-    kept: rows of the recording that are left, by default all.
-    """
-
-    def __init__(self, compute: Callable[[], CaseRows], kept: Codes | None = None) -> None:
-        self._compute, self._kept = compute, kept
+    def __init__(self, found: CaseRows, kept: Codes | None = None) -> None:
+        self._found, self._kept = found, kept
 
     def only(self, kept: npt.NDArray[np.bool_]) -> RecordedCases:
         """Return the same for some of the rows."""
         rows = np.flatnonzero(kept)
-        return RecordedCases(self._compute, rows if self._kept is None else self._kept[rows])
+        return RecordedCases(self._found, rows if self._kept is None else self._kept[rows])
 
     def at(self, k: int) -> Fault | None:
         """Return the name of the open case at row k; None: none is open."""
-        return self._compute().at(self._row(k))
+        return self._found.at(self._row(k))
 
     def last(self, k: int) -> Fault | None:
         """Return the last name of the case that is open at row k."""
-        found, row = self._compute(), self._row(k)
+        found, row = self._found, self._row(k)
         i = int(np.searchsorted(found.rows, row, side="right")) - 1
         if i < 0 or found.faults[i] is None:
             return None
@@ -331,7 +326,7 @@ class RecordedCases:
         """Return the rows of all decisions (D,), and the probability of each cause there (D, 7),
         as in `race.CAUSES`; NaN where a case is over.
         """
-        found = self._compute()
+        found = self._found
         rows, chances = found.rows, found.chances
         if self._kept is not None:
             inside = np.isin(rows, self._kept)
@@ -356,7 +351,7 @@ class RecordedCases:
 
     def payload(self, k: int) -> Payload | None:
         """Return the payload that the model includes at row k."""
-        return self._compute().payload(self._row(k))
+        return self._found.payload(self._row(k))
 
     def _row(self, k: int) -> int:
         return k if self._kept is None else int(self._kept[k])
@@ -392,11 +387,7 @@ def detect(
     samples, settings = samples_of(model, log, sensing), settings or MonitorSettings()
     samples = JointTorque(model, effort).of_samples(samples)
 
-    @cache
-    def named() -> CaseRows:
-        return case_rows(model, samples, settings, sensing, commanded=commanded, effort=effort)
-
-    rows = monitor_rows(
+    rows, cases = case_rows(
         model,
         samples,
         settings,
@@ -404,9 +395,8 @@ def detect(
         commanded=commanded,
         certain=certain,
         effort=effort,
-        carried=named().carried if settings.faults.payload_follow else (),
     )
-    return Detection(model, settings, samples, rows, RecordedCases(named))
+    return Detection(model, settings, samples, rows, RecordedCases(cases))
 
 
 def samples_of(

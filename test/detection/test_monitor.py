@@ -49,6 +49,19 @@ def test_unknown_then_clear_then_collision_then_clear():
     assert stream.stay(200).level is Level.CLEAR
 
 
+def test_a_monitor_that_does_not_name_yet_still_tells_a_collision():
+    stream = Stream()
+    stream.monitor.naming = False
+    push = torque_of("link_6", [40.0, -20.0, 30.0])
+    stream.stay(50)
+    verdict = stream.stay(150, push)
+    assert (verdict.level, verdict.link, verdict.fault) == (Level.COLLISION, "", None)
+    stream.stay(300)
+    stream.monitor.naming = True
+    verdict = stream.stay(150, push)
+    assert verdict.link and verdict.fault.kind == "undecided"
+
+
 def test_the_wrench_is_in_the_links_own_axes():
     stream = Stream(replace(SETTINGS, wrench_link="link_7"))
     force = np.array([12.0, -7.0, 9.0])

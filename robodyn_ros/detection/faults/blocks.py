@@ -66,8 +66,11 @@ def restart_blocks(rows, own):
 
 
 @inline
-def _watch_readings(rows, k, t, dt, q, qd, tau):
-    """Follow how long the readings of joint k have been the same, and jumps of its torque."""
+def _watch_readings(rows, k, t, dt, blend, q, qd, tau):
+    """Follow how long the readings of joint k have been the same, and jumps of its torque.
+
+    blend: share of the step in the speed before a stop.
+    """
     same_q, same_qd = q == rows[LAST_Q, k], qd == rows[LAST_QD, k]
     rows[SAME_Q, k] = rows[SAME_Q, k] + dt if same_q else 0.0
     rows[SAME_QD, k] = rows[SAME_QD, k] + dt if same_qd else 0.0
@@ -77,7 +80,6 @@ def _watch_readings(rows, k, t, dt, q, qd, tau):
     if not same_qd:
         rows[LAST_STEP, k] = abs(qd - rows[LAST_QD, k])
     if not (same_q and same_qd):
-        blend = -math.expm1(-dt / MOVED_TIME)
         rows[MOVED, k] += blend * (abs(qd) - rows[MOVED, k])
     step = abs(tau - rows[LAST_TAU, k])
     fresh = t - rows[JUMP_AT, k] < JUMP_TIME
@@ -103,8 +105,9 @@ def take_sample(block, ring, marks, columns, rows, own, t, dt, q, qd, tau, exter
             rows[MOVED, k], rows[CHANGE, k] = abs(qd[k]), rows[LIMIT, k]
         link_velocities(block, q, qd, U(0))
         return False
+    blend = -math.expm1(-dt / MOVED_TIME)
     for k in range(n):
-        _watch_readings(rows, k, t, dt, q[k], qd[k], tau[k])
+        _watch_readings(rows, k, t, dt, blend, q[k], qd[k], tau[k])
         rows[SUM_Y, k] += dt * (external[k] - bias[k])
         rows[SUM_TAU, k] += dt * tau[k]
         rows[SUM_QD, k] += dt * qd[k]

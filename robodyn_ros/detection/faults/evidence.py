@@ -141,7 +141,7 @@ def course_evidence(own):
 @uncounted_kernel("float64(float64[:, :, :, ::1], uint64, vector, matrix)")
 def fit_payload(gram, s, phi, work):
     """Return twice the log evidence above quiet of a payload; phi: mass [kg] and first moment
-    [kg m], then the variance of the mass [kg^2]. work: (5, 5).
+    [kg m], then the variance of the mass [kg^2]. work: (4, 5).
     """
     size = U(4)
     for i in range(size):
@@ -176,12 +176,11 @@ def fit_payload(gram, s, phi, work):
             total -= work[m, row] * phi[m]
         phi[row] = total / work[row, row]
     # Variance of the mass: the first of A^-1, by L^-1 of the first unit vector
-    unit = work[size]
     for i in range(size):
         total = 1.0 if i == 0 else 0.0
         for m in range(i):
-            total -= work[i, m] * unit[m]
-        unit[i] = total / work[i, i]
-        first += unit[i] ** 2
+            total -= work[i, m] * work[m, size]
+        work[i, size] = total / work[i, i]
+        first += work[i, size] ** 2
     phi[size] = first
     return gain

@@ -78,7 +78,7 @@ class FaultStream:
             self._told,
             np.zeros((int(race.HYPOTHESES), int(race.WIDTH))),
             np.zeros(5),
-            np.zeros((5, 5)),
+            np.zeros((4, 5)),
         )
         self._rows[int(blocks.LIMIT)] = np.maximum(limit, 1e-6)
         self._rows[int(blocks.SQUARE)] = (blocks.START_NOISE * self._rows[int(blocks.LIMIT)]) ** 2
