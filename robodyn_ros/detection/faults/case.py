@@ -291,8 +291,8 @@ def _is_followed(own, told, t):
     )
 
 
-@kernel(f"int64({MEMORY}, boolean, float64, float64, vector, vector, vector, vector, vector)")
-def follow_case(
+@inline
+def take_case(
     block, ring, marks, columns, gram, filters, bank, rows, own, told, table, phi, work,
     touched, t, dt, q, qd, tau, external, bias,
 ):  # fmt: skip
@@ -338,3 +338,15 @@ def follow_case(
     if final and int(told[CODE]) == UNDECIDED and told[BEST] == 0.0:
         told[CODE], told[JOINT] = COLLISION, -1.0
     return CHANGED | (FOLLOW if _is_followed(own, told, t) else 0)
+
+
+@kernel(f"int64({MEMORY}, boolean, float64, float64, vector, vector, vector, vector, vector)")
+def follow_case(
+    block, ring, marks, columns, gram, filters, bank, rows, own, told, table, phi, work,
+    touched, t, dt, q, qd, tau, external, bias,
+):  # fmt: skip
+    """`take_case` by itself."""
+    return take_case(
+        block, ring, marks, columns, gram, filters, bank, rows, own, told, table, phi, work,
+        touched, t, dt, q, qd, tau, external, bias,
+    )  # fmt: skip
