@@ -3,10 +3,16 @@
     python benchmark/guard.py [--quick] [--rate 500] [--json FILE] [--check]
 
 This process is the driver: it publishes joint states of an arm at rest with measured torque,
-pushes it again and again, and answers the request to cancel. dynamics_node and guard_node run in
-one process (guarded_detector), then in two. A delay counts from the publication of the joint state
-whose verdict is the first COLLISION to the arrival of the request here, so both ways between the
-processes are part of it. On a shared machine run it more than once.
+pushes it again and again, and answers the request to cancel. A push begins once the detector says
+CLEAR and the guard is armed, and lasts until the request, two seconds at most: a machine that
+keeps this process waiting for 20 ms leaves a gap in the joint states. After it the detector is
+UNKNOWN for 0.2 s, and if the arm is pushed by then, for up to a second, as the effort may have
+the wrong scale. Pushes with such gaps are counted apart.
+
+dynamics_node and guard_node run in one process (guarded_detector), then in two. A delay counts
+from the publication of the joint state whose verdict is the first COLLISION to the arrival of the
+request here, so both ways between the processes are part of it. On a shared machine run it more
+than once.
 """
 
 from __future__ import annotations
@@ -26,6 +32,7 @@ from figures import Figure, figures_table, finish, options
 from rich.console import Console
 from sensor_msgs.msg import JointState
 from soak_processes import NodeProcess, stay_apart
+from std_msgs.msg import Bool
 
 import robodyn_ros as rd
 from robodyn_ros.nodes.codec import read_collision_state
@@ -35,7 +42,8 @@ from robodyn_ros.nodes.terminal import open_terminal
 ACTION = "arm/follow"
 ROBOT = "lwr_iii"
 PUSH = 20.0  # [N m], on joint 2
-PUSH_TIME, PAUSE = 0.1, 0.4  # [s]
+PUSH_TIME, LONGEST_PUSH, PAUSE = 0.1, 2.0, 0.4  # [s]
+GAP = 0.02  # [s] between joint states, beyond which the observer starts anew
 PARAMETERS = """
 /**/dynamics_node:
   ros__parameters:
@@ -65,28 +73,38 @@ class Driver:
         node.create_service(CancelGoal, f"{ACTION}/_action/cancel_goal", self._on_cancel)
         topic = "dynamics_node/collision_state"
         node.create_subscription(DiagnosticArray, topic, self._on_verdict, LATCHED)
+        node.create_subscription(Bool, "guard_node/armed", self._on_armed, LATCHED)
         self.published: dict[float, float] = {}  # stamp: when [s]
         self.shown: float | None = None  # stamp of the first COLLISION of this push
         self.asked: float | None = None  # when the request of this push came [s]
         self.delays: list[float] = []  # [s]
-        self.known = self.active = self.pushed = False
-        self.pushes = self.stops = 0
-        self.begun = time.perf_counter()
+        self.clear = self.armed = self.active = self.pushed = False
+        self.ended: list[tuple[bool, bool]] = []  # pushes: without a gap, stopped
+        self.since = self.last = time.perf_counter()  # of the push or the pause; the last sample
+        self.on_time = True  # no gap in this push
         node.create_timer(1.0 / rate, self.step)
+
+    @property
+    def known(self) -> bool:
+        """Whether a push would be seen and stopped."""
+        return self.clear and self.armed
 
     def step(self) -> None:
         now = time.perf_counter()
-        phase = (now - self.begun) % (PUSH_TIME + PAUSE)
-        pushed = self.known and self.active and phase > PAUSE
-        if pushed and not self.pushed:
-            self.pushes += 1
+        lasted, gap, self.last = now - self.since, now - self.last, now
+        if self.pushed:
+            self.on_time = self.on_time and gap <= GAP
+            if lasted > (LONGEST_PUSH if self.asked is None else PUSH_TIME):
+                self.pushed, self.since = False, now
+                self.ended.append((self.on_time, self.asked is not None))
+        elif self.known and self.active and lasted > PAUSE:
+            self.pushed, self.since, self.on_time = True, now, True
             self.published.clear()
             self.shown = self.asked = None
-        self.pushed = pushed
         self.q += 1e-14
         self.message.position[:] = self.q
         self.message.effort[:] = self.g
-        if pushed:
+        if self.pushed:
             self.message.effort[1] -= PUSH
         t = round(time.time(), 6)
         message = self.message.at(t)
@@ -95,13 +113,16 @@ class Driver:
 
     def _on_verdict(self, message: DiagnosticArray) -> None:
         report = read_collision_state(message)
-        self.known = self.known or report.level is rd.Level.CLEAR
+        self.clear = report.level is rd.Level.CLEAR
         if self.pushed and self.shown is None and report.level is rd.Level.COLLISION:
             self.shown = round(report.t, 6)
             self._count()
 
+    def _on_armed(self, message: Bool) -> None:
+        self.armed = message.data
+
     def _on_cancel(self, _: CancelGoal.Request, response: CancelGoal.Response):
-        self.asked, self.stops = time.perf_counter(), self.stops + 1
+        self.asked = time.perf_counter()
         self._count()
         return response
 
@@ -112,8 +133,8 @@ class Driver:
             self.shown = -1.0  # counted
 
 
-def measure(rate: float, nodes: Sequence[str], seconds: float) -> tuple[np.ndarray, int, int]:
-    """Return the delays [ms], the number of stops and that of pushes."""
+def measure(rate: float, nodes: Sequence[str], seconds: float) -> tuple[np.ndarray, Driver]:
+    """Return the delays [ms], and the driver with its counts."""
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         path = Path(folder) / "guard.yaml"
         path.write_text(PARAMETERS.format(robot=ROBOT, rate=rate, action=ACTION))
@@ -128,7 +149,7 @@ def measure(rate: float, nodes: Sequence[str], seconds: float) -> tuple[np.ndarr
         spin(executor, lambda: False, 2.0)
         driver.active = True
         spin(executor, lambda: False, seconds)
-        return 1e3 * np.array(driver.delays), driver.stops, driver.pushes
+        return 1e3 * np.array(driver.delays), driver
 
 
 def figures(rate: float, seconds: float) -> Iterator[Figure]:
@@ -138,12 +159,19 @@ def figures(rate: float, seconds: float) -> Iterator[Figure]:
         ("detector and guard in two processes", ["dynamics_node", "guard_node"], 10.0),
     )
     for name, nodes, bar in ways:
-        delays, stops, pushes = measure(rate, nodes, seconds)
+        delays, driver = measure(rate, nodes, seconds)
         p50, p99 = np.percentile(delays, [50, 99]) if len(delays) else (np.inf, np.inf)
         measured = f"{p99:.2f} ms (median {p50:.2f}, worst {delays.max(initial=0.0):.2f})"
         yield Figure(f"{name}: 99 %", measured, f"< {bar:g} ms", p99 < bar)
-        every = pushes - 1 <= stops <= pushes  # the last one may be cut short
-        yield Figure(f"{name}: stops of pushes", f"{stops} of {pushes}", "all", every)
+        seen = [stopped for on_time, stopped in driver.ended if on_time]
+        late = [stopped for on_time, stopped in driver.ended if not on_time]
+        yield Figure(
+            f"{name}: stops of pushes",
+            f"{sum(seen)} of {len(seen)}",
+            "all",
+            all(seen) and len(seen) > 0,
+            f"and {sum(late)} of {len(late)} with gaps in the joint states",
+        )
 
 
 def main() -> None:

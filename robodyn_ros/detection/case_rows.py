@@ -85,7 +85,7 @@ def _follow_rows(
                 table, phi, work, t[k],
             )  # fmt: skip
         else:
-            news = case.follow_case(
+            news = case.take_case(
                 block, ring, marks, columns, gram, filters, bank, case_rows, case_own, told,
                 table, phi, work,
                 found[k] >= CONTACT, t[k], own[STEP], q[k], qd[k], rows[MEAN], rows[EXTERNAL],

@@ -56,11 +56,11 @@ MIN_CALM = 0.3  # [s] without a large residual, after which the next one is judg
 LATE = 0.025  # [s] after a start, within which such a residual must be large
 RELEASE_WINDOW, RELEASE_TIME = 0.05, 0.1  # [s], of a usual ratio that ends the fault
 
-# Rows, n numbers each: gain, filtered torque and its weight so far, threshold, noise level; sums
+# Rows, n numbers each: weight, filtered torque and its share so far, threshold, noise level; sums
 # of r w, w^2, r^2 (all of it); means of w, m = F(tau) and the direction of motion x; their
 # covariances
 (
-    GAIN, TAU, FILLED, LIMIT, NOISE, RW, WW, RR,
+    WEIGHT, TAU, FILLED, LIMIT, NOISE, RW, WW, RR,
     MEAN_W, MEAN_M, MEAN_X, C_WW, C_WM, C_MM, C_WX, C_MX, C_XX, ROWS,
 ) = (U(k) for k in range(18))  # fmt: skip
 # Scalars: for how long the residual has been large, and not large; time since the start, of
@@ -93,42 +93,40 @@ def _alike(one, other, factor):
 
 
 @inline
-def _take_sample(own, common, r, tau, qd, dt):
+def _take_sample(own, common, r, tau, qd, dt, blend):
     """Update filters, sums and moments; return whether the residual is large."""
     fade, quick = math.exp(-dt / WINDOW), math.exp(-dt / RELEASE_WINDOW)
     common[ELAPSED] += dt
     common[SEEN] += dt
     part = max(-math.expm1(-dt / MEMORY), dt / common[SEEN])
     common[FAST_MW], common[FAST_WW] = quick * common[FAST_MW], quick * common[FAST_WW]
-    gain, blend, large, moved = -1.0, 0.0, False, 0.0
+    large, moved, mw, ww, rest = False, 0.0, 0.0, 0.0, 1.0 - part
     for k in range(U(own.shape[1])):
         moved = max(moved, abs(qd[k]) * dt)
-        if own[GAIN, k] != gain:  # most arms have one gain for all joints
-            gain = own[GAIN, k]
-            blend = -math.expm1(-gain * dt)
-        own[TAU, k] += blend * (tau[k] - own[TAU, k])
-        own[FILLED, k] += blend * (1.0 - own[FILLED, k])
+        own[TAU, k] += blend[k] * (tau[k] - own[TAU, k])
+        own[FILLED, k] += blend[k] * (1.0 - own[FILLED, k])
         large = large or abs(r[k]) > own[LIMIT, k]
         w = own[TAU, k] + r[k]
         own[RW, k] = fade * own[RW, k] + r[k] * w * dt
         own[WW, k] = fade * own[WW, k] + w * w * dt
         own[RR, k] = fade * own[RR, k] + r[k] * r[k] * dt
-        w /= own[FILLED, k]
-        m, x = own[TAU, k] / own[FILLED, k], min(max(qd[k] / DRY_SPEED, -1.0), 1.0)
-        weight = 1.0 / own[NOISE, k] ** 2
-        common[FAST_MW] += weight * m * w * dt
-        common[FAST_WW] += weight * w * w * dt
+        whole = 1.0 / own[FILLED, k]
+        w *= whole
+        m, x = own[TAU, k] * whole, min(max(qd[k] * (1.0 / DRY_SPEED), -1.0), 1.0)
+        mw += own[WEIGHT, k] * m * w
+        ww += own[WEIGHT, k] * w * w
         w, m, x = w - own[MEAN_W, k], m - own[MEAN_M, k], x - own[MEAN_X, k]
         own[MEAN_W, k] += part * w
         own[MEAN_M, k] += part * m
         own[MEAN_X, k] += part * x
-        rest = 1.0 - part
         own[C_WW, k] = rest * (own[C_WW, k] + part * w * w)
         own[C_WM, k] = rest * (own[C_WM, k] + part * w * m)
         own[C_MM, k] = rest * (own[C_MM, k] + part * m * m)
         own[C_WX, k] = rest * (own[C_WX, k] + part * w * x)
         own[C_MX, k] = rest * (own[C_MX, k] + part * m * x)
         own[C_XX, k] = rest * (own[C_XX, k] + part * x * x)
+    common[FAST_MW] += mw * dt
+    common[FAST_WW] += ww * dt
     common[PATH] += moved - part * common[PATH]
     if not large:
         for k in range(U(own.shape[1])):
@@ -187,7 +185,7 @@ def _compare(own, common, loads, first, least):
     """
     total_ww, total_wm, total_mm, joints = 0.0, 0.0, 0.0, 0
     for k in range(U(own.shape[1])):
-        weight = 1.0 / own[NOISE, k] ** 2
+        weight = own[WEIGHT, k]
         ww, wm, mm = _load(own, k) if loads else _changes(own, k)
         if weight * ww > least**2:
             joints += 1
@@ -240,13 +238,14 @@ def _scale_in_motion(own, common):
     return load if clear and _agree(own, True, load, MIN_LOAD, ALIKE) else 1.0
 
 
-@kernel("float64(matrix, vector, vector, vector, vector, float64)")
-def find_scale(own, common, r, tau, qd, dt):
+@kernel("float64(matrix, vector, vector, vector, vector, float64, vector)")
+def find_scale(own, common, r, tau, qd, dt, blend):
     """Return the scale of the effort: 1 where it is usual, NaN where that is open after a start.
 
-    r: residual with its bias; tau: mean effort of the step; both (n,) [N m or N].
+    r: residual with its bias; tau: mean effort of the step; both (n,) [N m or N]. blend (n,):
+    share of the step in the residual.
     """
-    large = _take_sample(own, common, r, tau, qd, dt)
+    large = _take_sample(own, common, r, tau, qd, dt, blend)
     if large and common[CALM_TIME] > MIN_CALM:
         _forget_changes(own, common)  # what begins now is judged by itself
     common[LARGE_TIME] = common[LARGE_TIME] + dt if large else 0.0
@@ -311,16 +310,15 @@ class EffortEvidence(NamedTuple):
 class EffortScale:
     """Memory of residual and effort of one robot.
 
-    gain: the observer's (n,) [1/s]; threshold: residuals above it need an explanation (n,)
-    [N m or N].
+    threshold: residuals above it need an explanation (n,) [N m or N].
     """
 
-    def __init__(self, model: RobotModel, gain: Array, threshold: Array) -> None:
+    def __init__(self, model: RobotModel, threshold: Array) -> None:
         self.own, self.common = np.zeros((int(ROWS), model.n)), np.zeros(int(SCALARS))
         limit = np.maximum(threshold, 1e-6)
         usual = np.where(np.isfinite(model.tau_max), NOISE_SHARE * model.tau_max, limit)
-        self.own[int(GAIN)], self.own[int(LIMIT)] = gain, limit
-        self.own[int(NOISE)] = np.maximum(np.minimum(limit, usual), 1e-6)
+        noise = np.maximum(np.minimum(limit, usual), 1e-6)
+        self.own[int(LIMIT)], self.own[int(NOISE)], self.own[int(WEIGHT)] = limit, noise, noise**-2
         self.forget()
 
     @property

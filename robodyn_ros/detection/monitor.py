@@ -255,7 +255,7 @@ class ContactMonitor:
             force=force_memory(model, settings.force),
         )
         noise = NoiseDetector(model, settings.noise, settings.bias)
-        scale = EffortScale(model, observer.gain, detector.contact.base)
+        scale = EffortScale(model, detector.contact.base)
         gap = GapCompensation(observer.gain)
         links = None if self._surfaces is None else decisions(model, settings, self._surfaces)
         faults = self._cases(settings, effort, detector.contact.base)

@@ -86,11 +86,11 @@ RESTARTS, USABLE, LATE = 1, 2, 4
 # threshold at rest (inf for a masked joint), torque change that counts for stuck readings, the
 # residual with its bias, mean external torque of the step and the bound of its error, lowest and
 # highest position, whether the velocity reads the same as before, dry and viscous friction that
-# the model lacks, usual zigzag of the torque
+# the model lacks, usual zigzag of the torque, share of the step in the residual
 (
     R, QD, QDD, TAU, MEAN, CHANGE, CERTAIN, GAIN, LIMIT, ENOUGH, RAW, EXTERNAL, ERROR, LOWEST,
-    HIGHEST, SAME, DRY, VISCOUS, SPIKE, ROWS,
-) = (U(k) for k in range(20))  # fmt: skip
+    HIGHEST, SAME, DRY, VISCOUS, SPIKE, BLEND, ROWS,
+) = (U(k) for k in range(21))  # fmt: skip
 
 
 @kernel(f"int64({MEMORY})")
@@ -114,14 +114,21 @@ def restart(
 
 
 @inline
-def _accelerate(rows, qd, before, dt):
-    """Update the acceleration: differences of velocity, smoothed as the residual is."""
+def _blend(rows, dt):
+    """Write the share of a step in the residual, 1 - exp(-K dt)."""
     gain, blend = -1.0, 0.0
-    for k in range(U(qd.size)):
+    for k in range(U(rows.shape[1])):
         if rows[GAIN, k] != gain:  # most arms have one gain for all joints
             gain = rows[GAIN, k]
             blend = -math.expm1(-gain * dt)
-        rows[QDD, k] += blend * ((qd[k] - before[k]) / dt - rows[QDD, k])
+        rows[BLEND, k] = blend
+
+
+@inline
+def _accelerate(rows, qd, before, dt):
+    """Update the acceleration: differences of velocity, smoothed as the residual is."""
+    for k in range(U(qd.size)):
+        rows[QDD, k] += rows[BLEND, k] * ((qd[k] - before[k]) / dt - rows[QDD, k])
 
 
 @inline
@@ -140,17 +147,13 @@ def _compare(detector, common, own, r, qd, qdd, dt):
 
 
 @inline
-def _take_increment(rows, dt):
+def _take_increment(rows):
     """Write the mean external torque of a step, from the residual before and after it.
 
     The residual is its first-order filter (see `observer`). EXTERNAL holds the residual before.
     """
-    gain, blend = -1.0, 0.0
     for k in range(U(rows.shape[1])):
-        if rows[GAIN, k] != gain:  # most arms have one gain for all joints
-            gain = rows[GAIN, k]
-            blend = -math.expm1(-gain * dt)
-        rows[EXTERNAL, k] += (rows[RAW, k] - rows[EXTERNAL, k]) / blend
+        rows[EXTERNAL, k] += (rows[RAW, k] - rows[EXTERNAL, k]) / rows[BLEND, k]
 
 
 @inline
@@ -224,7 +227,8 @@ def judge(
         return SETTLING
     first = own[RUNNING] == 0.0
     dt = own[LONGEST_STEP] if first else min(dt, own[LONGEST_STEP])
-    inexact = fill_gap(gap, gap_common, tau, dt, mean)
+    _blend(rows, dt)
+    inexact = fill_gap(gap, gap_common, tau, dt, rows[BLEND], mean)
     for k in range(n):
         error[k] = abs(tau[k] - mean[k])
         if not first:  # a spike is known for one once it is over
@@ -249,7 +253,7 @@ def judge(
     own[RUNNING], own[LAST] = 1.0, t
     if first:
         return reason
-    _take_increment(rows, dt)
+    _take_increment(rows)
     own[STEP] = dt
     touched = 0
     if own[NOISE_TEST] != 0.0:
@@ -257,7 +261,7 @@ def judge(
         touched = find_contact(
             ring, noise, noise_own, whitening, t, dt, qd, external, error, debounce
         )
-    own[EFFORT_FACTOR] = find_scale(scale, scale_time, raw, mean, qd, dt)
+    own[EFFORT_FACTOR] = find_scale(scale, scale_time, raw, mean, qd, dt, rows[BLEND])
     if own[EFFORT_FACTOR] != 1.0:
         forget_times(detector)
         own[SETTLED] = 0.0
@@ -444,6 +448,7 @@ def compare_samples(detector, common, own, rows, resets, t, r, qd, level):
             level[k] = UNKNOWN
             continue
         dt = t[k] - t[k - U(1)]
+        _blend(rows, dt)
         _accelerate(rows, qd[k], qd[k - U(1)], dt)
         found_level = _compare(detector, common, own, r[k], qd[k], rows[QDD], dt)
         level[k] = found_level if found_level <= COLLISION else UNKNOWN

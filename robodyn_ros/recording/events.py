@@ -74,8 +74,8 @@ def _contact(found: Detection, alarms: list[Span], contact: Span, exact: bool) -
 
 def _rows(found: Detection, span: Span) -> npt.NDArray[np.int64]:
     """Return the samples of a span that are CONTACT or above."""
-    inside = (found.t >= span[0]) & (found.t <= span[1]) & (found.level >= CONTACT)
-    return np.flatnonzero(inside)
+    t = found.t[found.touched]
+    return np.asarray(found.touched[(t >= span[0]) & (t <= span[1])])
 
 
 def spans_of(t: Array, on: npt.NDArray[np.bool_]) -> list[Span]:

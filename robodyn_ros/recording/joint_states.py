@@ -19,7 +19,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..dynamics.compile import inline, kernel
+from ..dynamics.compile import uncounted_inline as inline
+from ..dynamics.compile import uncounted_kernel as kernel
 from ..errors import ArgumentError
 from ..model.packed_model import U
 from ..model.robot import RobotModel

@@ -107,6 +107,11 @@ class Detection:
         return self.rows.level
 
     @cached_property
+    def touched(self) -> Codes:
+        """Samples that are CONTACT or above (C,)."""
+        return np.flatnonzero(self.level >= CONTACT)
+
+    @cached_property
     def link(self) -> npt.NDArray[np.str_]:
         """Touched link of each sample (T,) as it was told then: its name, or ''."""
         names = [""] * self.t.size
@@ -130,9 +135,9 @@ class Detection:
     @cached_property
     def events(self) -> list[Event]:
         """Contacts in order of time: contiguous CONTACT or above is one event."""
-        touched = np.concatenate([[False], self.level >= CONTACT, [False]])
-        edges = np.flatnonzero(np.diff(touched.astype(np.int8)))
-        return [self.event(np.arange(a, b)) for a, b in edges.reshape(-1, 2).tolist()]
+        rows = self.touched
+        breaks = np.flatnonzero(np.diff(rows) > 1) + 1
+        return [self.event(part) for part in np.split(rows, breaks)] if rows.size else []
 
     def event(self, rows: Codes) -> Event:
         """Return the event made of these samples, in order."""
@@ -187,7 +192,8 @@ class Detection:
             return unknown._replace(payload=self.cases.payload(k))
         verdict, decided = Verdict(float(self.t[k]), level, r, self.joints(k)), self._decided
         verdict = verdict._replace(fault=self.cases.at(k), payload=self.cases.payload(k))
-        stop = int(self.rows.value[self._touched[k]]) if self._touched[k] >= 0 else 0
+        last = int(np.searchsorted(self.touched, k, side="right")) - 1
+        stop = int(self.rows.value[self.touched[last]]) if last >= 0 else 0
         where = (self.model, self.settings, self.samples.q[k], r)
         answer = decided.answer.get(k, NO_ANSWER)
         return located(verdict, *where, answer, decided.ended.get(k), stop)
@@ -249,23 +255,17 @@ class Detection:
         return tuple(name for name, on in zip(self.model.joint_names, above, strict=True) if on)
 
     @cached_property
-    def _touched(self) -> Codes:
-        """The last row so far that is CONTACT or above, by row (T,); -1: none."""
-        rows = np.where(self.level >= CONTACT, np.arange(self.t.size), -1)
-        return np.maximum.accumulate(rows)
-
-    @cached_property
     def _decided(self) -> _Decided:
         """What `LinkDecisions` says when it gets these samples one by one."""
-        decided, level = _Decided({}, {}, {}), self.level.tolist()
+        decided, level = _Decided({}, {}, {}), self.level
         if not self.rows.due.any():
             return decided
         links = decisions(self.model, self.settings, surface_points(self.model))
-        rows, T, touched = self.rows, self.t.size, self.level >= CONTACT
+        rows, T, touched = self.rows, self.t.size, self.touched
         # A message was rejected and the verdict before it stands
         invalid = self.samples.status == Status.INVALID
-        stands = (invalid & (self.level != Level.UNKNOWN)).tolist()
-        starts = np.flatnonzero(touched & ~np.concatenate([[False], touched[:-1]])).tolist()
+        stands = invalid & (level != Level.UNKNOWN)
+        starts = touched[np.diff(touched, prepend=-2) > 1].tolist()
         k = last = -1
         for start in starts:
             if start < k:  # passed already
@@ -409,9 +409,3 @@ def samples_of(
         raise ArgumentError(f"the log has {log.n} joints, robot '{model.name}' has {model.n}")
     period = float(np.median(np.diff(log.t)))
     return sample_rows(model, log.t, log.q, log.qd, log.tau, sensing, period=period)
-
-
-def usable(samples: Samples) -> npt.NDArray[np.bool_]:
-    """Return which samples are valid and have a torque (T,)."""
-    known = ~np.isnan(samples.tau[:, 0])  # of no joint, or of all
-    return np.asarray((samples.status <= Status.RESTART) & known)

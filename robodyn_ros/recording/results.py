@@ -119,9 +119,9 @@ def _states(out: BagWriter, topics: list[str], run: Run, found: Detection) -> It
 
 def changes(found: Detection) -> npt.NDArray[np.int64]:
     """Return the samples at which level or joints change; the first is one of them."""
-    above = found.rows.above
-    changed = (np.diff(found.level) != 0) | (above[1:] != above[:-1]).any(axis=1)
-    return np.concatenate([[0], np.flatnonzero(changed) + 1]).astype(np.int64)
+    above, touched = found.rows.above, found.touched[found.touched > 0]  # joints only in contacts
+    others = touched[(above[touched] != above[touched - 1]).any(axis=1)]
+    return np.unique(np.concatenate([[0], np.flatnonzero(np.diff(found.level)) + 1, others]))
 
 
 def _state(out: BagWriter, t: float, verdict: Verdict, worst: Level) -> bytes:

@@ -20,7 +20,6 @@ from ..sensing.sampler import Samples, sample_rows
 from ..sensing.settings import SensingSettings
 from .bags import Bag, Progress, quiet
 from .joint_states import TYPE, JointStates
-from .offline import usable
 
 Array = npt.NDArray[np.float64]
 Span = tuple[float, float]  # [s], begin and end
@@ -61,10 +60,10 @@ class Run:
     external: tuple[Array, Array] | None = None  # times, and the maker's external torque (T', n)
     remarks: list[str] = field(default_factory=list)  # on rejected samples and clocks, for people
 
-    @cached_property
+    @property
     def usable(self) -> npt.NDArray[np.bool_]:
         """Whether each sample is valid and has a torque (T,)."""
-        return usable(self.samples)
+        return self.samples.usable
 
     @cached_property
     def start(self) -> float:
@@ -237,7 +236,7 @@ def _pace(stamps: Array, received: Array) -> float:
 
 def _remarks(samples: Samples, remarks: list[str]) -> list[str]:
     """Return the remarks, with one on rejected samples and their most frequent cause."""
-    lost = ~usable(samples)
+    lost = ~samples.usable
     if lost.any():
         causes = Counter(text for k, text in samples.causes.items() if lost[k])
         often = f", mostly: {causes.most_common(1)[0][0]}" if causes else ""
@@ -255,7 +254,7 @@ def _with_torque(
     period: float,
 ) -> tuple[Samples, str]:
     """Return the samples with the torque applied before each, and the source of the torque."""
-    reported = bool(usable(samples).any())
+    reported = bool(samples.usable.any())
     topic = bag.find(sources.commands, COMMANDS)
     wanted = sources.effort
     if wanted == "auto":

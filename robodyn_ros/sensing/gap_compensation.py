@@ -6,8 +6,6 @@ taken, and half their difference bounds its error. The residual follows such an 
 a push and forgets it as fast; that part of the residual is not counted.
 """
 
-import math
-
 import numpy as np
 import numpy.typing as npt
 
@@ -26,9 +24,12 @@ GAIN, LAST, ERROR, ROWS = (U(k) for k in range(4))
 STARTED, PERIOD = U(0), U(1)
 
 
-@kernel("int64(float64[:, ::1], float64[::1], float64[::1], float64, float64[::1])")
-def fill_gap(own, common, tau, dt, mean):
-    """Write the mean torque of the last dt [s]; return 1 if the residual has an error bound."""
+@kernel("int64(float64[:, ::1], float64[::1], float64[::1], float64, float64[::1], float64[::1])")
+def fill_gap(own, common, tau, dt, blend, mean):
+    """Write the mean torque of the last dt [s]; return 1 if the residual has an error bound.
+
+    blend (n,): share of the step in the residual, 1 - exp(-gain dt).
+    """
     unknown = 0.0  # share of dt
     if common[STARTED] != 0.0:
         usual = common[PERIOD]
@@ -36,14 +37,11 @@ def fill_gap(own, common, tau, dt, mean):
         if dt > LOST_AFTER * common[PERIOD]:
             unknown = 1.0 - common[PERIOD] / dt
     common[STARTED] = 1.0
-    largest, gain, fade = 0.0, -1.0, 0.0
+    largest = 0.0
     for k in range(U(own.shape[1])):
-        if own[GAIN, k] != gain:  # most arms have one gain for all joints
-            gain = own[GAIN, k]
-            fade = math.expm1(-gain * dt)
         wrong = 0.5 * unknown * (tau[k] - own[LAST, k])
         mean[k] = tau[k] - wrong
-        own[ERROR, k] -= fade * (abs(wrong) - own[ERROR, k])
+        own[ERROR, k] += blend[k] * (abs(wrong) - own[ERROR, k])
         if own[ERROR, k] < MIN_ERROR:
             own[ERROR, k] = 0.0
         own[LAST, k] = tau[k]
@@ -79,7 +77,8 @@ class GapCompensation:
     def fill(self, tau: Array, dt: float) -> Array:
         """Return the mean torque (n,) [N m or N] of the dt [s] that end with this sample."""
         mean = np.zeros(tau.size)
-        fill_gap(self.own, self.common, tau, dt, mean)
+        blend = -np.expm1(-self.own[int(GAIN)] * dt)
+        fill_gap(self.own, self.common, tau, dt, blend, mean)
         return mean
 
     def certain(self, r: Array) -> Array:

@@ -7,12 +7,13 @@ Whatever arrives becomes at most one sample; its status says whether it can be u
 
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..dynamics.compile import kernel
+from ..dynamics.compile import uncounted_kernel as kernel
 from ..model.packed_model import U
 from ..model.robot import RobotModel
 from . import stamps, validator
@@ -212,7 +213,7 @@ def _sample_rows(
     preceded the sample, and 1 + the joint without effort. What is 0 is not written: memory that
     is not touched costs nothing.
     """
-    n, nothing, behind, late = U(q.shape[1]), np.zeros(0), 0.0, 0
+    n, nothing, behind, late = U(q.shape[1]), clock[:0], 0.0, 0
     for k in range(U(stamp.size)):
         late |= stamps.heard(clock, time_limits, now[k])
         code = sample_time(clock, time_limits, stamp[k], now[k])
@@ -263,6 +264,12 @@ class Samples:
     def valid(self) -> npt.NDArray[np.bool_]:
         """Which rows are OK or RESTART (T,)."""
         return np.asarray(self.status <= Status.RESTART)
+
+    @cached_property
+    def usable(self) -> npt.NDArray[np.bool_]:
+        """Which rows are valid and have a torque (T,)."""
+        known = ~np.isnan(self.tau[:, 0])  # of no joint, or of all
+        return np.asarray(self.valid & known)
 
     @classmethod
     def of(cls, model: RobotModel, samples: list[Sample]) -> "Samples":

@@ -7,7 +7,6 @@ from recording_cases import MODEL, motion
 import robodyn_ros as rd
 from robodyn_ros.detection.monitor import ContactMonitor
 from robodyn_ros.detection.monitor_settings import MonitorSettings, ThresholdSettings
-from robodyn_ros.recording.offline import usable
 from robodyn_ros.recording.results import changes
 from robodyn_ros.sensing.sample import Sample, Status
 from robodyn_ros.sensing.sampler import sample_rows
@@ -94,7 +93,7 @@ def test_a_log_is_judged_as_messages_are():
     assert np.abs(found.r[k + 2]).max() == 0.0
     assert "jumped by +1" in found.samples.causes[k]
     assert found.cause(k + 3) == "joint states begin anew"
-    assert usable(found.samples).sum() == t.size - 2
+    assert found.samples.usable.sum() == t.size - 2
 
 
 def test_a_contact_is_one_event_with_link_force_and_wrench():

@@ -18,12 +18,14 @@ from .payload_columns import link_velocities, payload_columns
 BLOCK = 0.02  # [s]
 CAPACITY = U(64)  # blocks kept
 DRY_SPEED = 0.02  # [rad/s or m/s], over which dry friction changes sign
+SATURATED = 40.0  # twice the argument from which on tanh is 1
 # Noise of y: shares of the contact threshold, of y, and of the largest y of all joints
 START_NOISE, LEAST_NOISE, MOST_NOISE = 0.2, 0.08, 0.4
 MODEL_ERROR, CROSS_TALK = 0.03, 0.01
 NOISE_TIME = 5.0  # [s], over which the noise is averaged
 MOVED_TIME = 0.3  # [s], over which the speed before a stop is averaged
 LOAD_TIME = 0.3  # [s], over which the load of a joint is averaged, before an alarm and since
+CHANGE_TIME = 0.1  # [s], over which the change of the torque is averaged
 JUMP, JUMP_TIME = 8.0, 1.0  # mean changes of the torque from which on one is a jump; kept for [s]
 TIMES = (0.1, 0.5)  # [s], correlation times of a touch
 ERROR_SHARE, ERROR_TIME = 0.5, 0.5  # share of noise that is slow, e.g. model error; its time [s]
@@ -66,10 +68,20 @@ def restart_blocks(rows, own):
 
 
 @inline
-def _watch_readings(rows, k, t, dt, blend, q, qd, tau):
+def direction(qd):
+    """Return tanh(qd / DRY_SPEED) within rounding: the direction of motion, -1 to 1."""
+    x = qd * (2.0 / DRY_SPEED)
+    if abs(x) > SATURATED:
+        return math.copysign(1.0, x)
+    e = math.exp(x)
+    return (e - 1.0) / (e + 1.0)
+
+
+@inline
+def _watch_readings(rows, k, t, dt, blend, follow, q, qd, tau):
     """Follow how long the readings of joint k have been the same, and jumps of its torque.
 
-    blend: share of the step in the speed before a stop.
+    blend, follow: shares of the step in the speed before a stop and in the usual change.
     """
     same_q, same_qd = q == rows[LAST_Q, k], qd == rows[LAST_QD, k]
     rows[SAME_Q, k] = rows[SAME_Q, k] + dt if same_q else 0.0
@@ -86,9 +98,7 @@ def _watch_readings(rows, k, t, dt, blend, q, qd, tau):
     if step > JUMP * rows[CHANGE, k] and step > (rows[JUMP_SIZE, k] if fresh else 0.0):
         rows[JUMP_SIZE, k], rows[JUMP_AT, k] = step, t
         rows[JUMP_FROM, k], rows[JUMP_TO, k] = rows[LAST_TAU, k], tau
-    rows[CHANGE, k] += min(dt / 0.1, 1.0) * (
-        min(step, 5.0 * rows[CHANGE, k] + 1e-3) - rows[CHANGE, k]
-    )
+    rows[CHANGE, k] += follow * (min(step, 5.0 * rows[CHANGE, k] + 1e-3) - rows[CHANGE, k])
 
 
 @uncounted_kernel(
@@ -105,13 +115,13 @@ def take_sample(block, ring, marks, columns, rows, own, t, dt, q, qd, tau, exter
             rows[MOVED, k], rows[CHANGE, k] = abs(qd[k]), rows[LIMIT, k]
         link_velocities(block, q, qd, U(0))
         return False
-    blend = -math.expm1(-dt / MOVED_TIME)
+    blend, follow = -math.expm1(-dt / MOVED_TIME), min(dt / CHANGE_TIME, 1.0)
     for k in range(n):
-        _watch_readings(rows, k, t, dt, blend, q[k], qd[k], tau[k])
+        _watch_readings(rows, k, t, dt, blend, follow, q[k], qd[k], tau[k])
         rows[SUM_Y, k] += dt * (external[k] - bias[k])
         rows[SUM_TAU, k] += dt * tau[k]
         rows[SUM_QD, k] += dt * qd[k]
-        rows[SUM_SIGN, k] += dt * math.tanh(qd[k] / DRY_SPEED)
+        rows[SUM_SIGN, k] += dt * direction(qd[k])
         rows[SUM_Q, k] += dt * q[k]
         rows[LAST_Q, k], rows[LAST_QD, k], rows[LAST_TAU, k] = q[k], qd[k], tau[k]
     own[OPEN_TIME] += dt

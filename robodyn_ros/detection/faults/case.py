@@ -294,10 +294,7 @@ def _is_followed(own, told, t):
     )
 
 
-@uncounted_kernel(
-    f"int64({MEMORY}, boolean, float64, float64, vector, vector, vector, vector, vector)"
-)
-def follow_case(
+def _follow_case(
     block, ring, marks, columns, gram, filters, bank, rows, own, told, table, phi, work,
     touched, t, dt, q, qd, tau, external, bias,
 ):  # fmt: skip
@@ -343,3 +340,10 @@ def follow_case(
     if final and int(told[CODE]) == UNDECIDED and told[BEST] == 0.0:
         told[CODE], told[JOINT] = COLLISION, -1.0
     return CHANGED | (FOLLOW if _is_followed(own, told, t) else 0)
+
+
+# By itself, and as a part of the loop over a recording
+follow_case = uncounted_kernel(
+    f"int64({MEMORY}, boolean, float64, float64, vector, vector, vector, vector, vector)"
+)(_follow_case)
+take_case = inline(_follow_case)
