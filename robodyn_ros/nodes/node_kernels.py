@@ -16,10 +16,11 @@ from ..control.laws.pd_gravity import _pd_gravity
 from ..control.laws.pid import _pid
 from ..control.laws.task_kernels import pose_reference, resolved_acceleration
 from ..control.limits import _limit
-from ..control.live_scaling import _advance, _can_start
+from ..control.clock_step import _advance
 from ..control.reactions.admittance import _retract
 from ..control.reactions.null_space import _keep_hand
 from ..control.reactions.reaction import _excursion, largest_speed
+from ..control.speed_profile import _fastest, _is_within
 from ..control.tracking_guard import _deviation
 from ..detection.contact_evidence import weigh_link
 from ..detection.contact_mean import restart_contact
@@ -44,7 +45,7 @@ from ..simulation.rigid_step import rigid_step
 from ..trajectory.piecewise import _instant, _instants, _peaks
 
 _TABLE = (
-    _advance, _can_start, _force_rate, framed(_force_rate, 4, 2), _newton_euler,
+    _advance, _fastest, _is_within, _force_rate, framed(_force_rate, 4, 2), _newton_euler,
     framed(_newton_euler, 3, 1), framed(_friction, 1, 1),
 )  # fmt: skip
 _ADAPTIVE = (
