@@ -19,12 +19,12 @@ from .speed_profile import QDD, RATE, TAU
 STEP_SHARE = 0.98  # of the limits, used by the reference; the rest is for feedback
 STEP_RATE = 0.8  # the same of torque rates, of which feedback needs more
 MAX_STEP = 5e-3  # [s]; a longer one is divided
-MAX_ACCELERATION, MAX_JERK = 30.0, 600.0  # of the clock [1/s, 1/s^2], where nothing else limits it
+MAX_ACCELERATION, MAX_JERK = 30.0, 1500.0  # of the clock [1/s, 1/s^2], where nothing else limits it
 APPROACH = 40.0  # [1/s], at which the clock takes on the wanted rate
 APPROACH_JERK = 0.4  # of what the torque rate allows, counted on for the end of it
 CATCH_UP = 4.0  # [1/s], at which a delay is made up for
 NO_DELAY, NO_DIFFERENCE = 1e-7, 1e-5  # [s], [1]: differences from the trajectory that count as 0
-NO_TORQUE = 1e-3  # of the torque rate's step: less is not controlled by the clock
+NO_TORQUE = 0.5  # of the torque rate's step: less than this is not corrected by the clock
 
 # Rows of the state of the joints, n numbers each
 TORQUE, TAU_0, TAU_1, QD_X, QDD_X = (U(k) for k in range(5))
@@ -134,8 +134,8 @@ def _substep(
             if slope < 0.0:
                 slope, low, high = -slope, -high, -low
             lo, hi = max(lo, low / slope), min(hi, high / slope)
-    if lo_t > hi_t:  # no acceleration keeps every limit: the least excess, but no faster
-        lo_t = hi_t = min(0.5 * (lo_t + hi_t), 0.0)
+    if lo_t > hi_t:  # no acceleration keeps every limit
+        lo_t, hi_t = hi_t, lo_t
     lo, hi = max(lo, lo_t), min(hi, hi_t)
     if lo > hi:
         lo = hi = min(max(hi, lo_t, -MAX_ACCELERATION), hi_t)
@@ -143,7 +143,7 @@ def _substep(
     away = rate - v - 0.5 * dt * (a + change)
     most = math.sqrt(2.0 * APPROACH_JERK * jerk * abs(away))
     wanted = change + min(max(APPROACH * away, -most), most)
-    wanted = min(max(wanted, a - MAX_JERK * dt, lo), a + MAX_JERK * dt, hi)
+    wanted = min(max(min(max(wanted, lo), hi), a - MAX_JERK * dt), a + MAX_JERK * dt)
     if ramp == 0.0 and change == 0.0 and abs(away) < NO_DIFFERENCE and lo <= 0.0 <= hi:
         wanted = 0.0
     clock[B] = (wanted - a) / dt

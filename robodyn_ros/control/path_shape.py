@@ -12,7 +12,7 @@ Away from corners u runs like the time s of the path, later by a constant. The p
 at rest; a velocity at its ends is a corner as any other.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -20,8 +20,8 @@ import numpy as np
 from .controller import Array
 
 TOLERANCE = 3e-4  # [rad or m], distance from a path by rounding
-CORNER_NODES = 3.0  # half the width of a rounded corner, in nodes
-STEP_NODES = 2.0, 15.0  # the same of a rounded step of the acceleration, at least and at most
+CORNER_NODES = 4.0, 8.0, 15.0  # half the width of a rounded corner: least, if slow, most
+STEP_NODES = 6.0, 25.0  # the same of a rounded step of the acceleration, at least and at most
 SMALL_STEP = 0.3  # of the torque rate within one node, which needs no rounding
 JUMP, JUMP_2 = 1e-3, 1e-2  # of the largest velocity and acceleration: larger steps are breaks
 REAL_JUMP = 1e-6  # the same, of a step at one instant
@@ -34,6 +34,7 @@ MIN_SLOWING = 4.0  # widths of the rounded corner
 # Of the quintics over -1 <= x <= 1 that replace |x| / 2 and x |x| / 4, lowest power first
 CORNER = np.array([3.0 / 16.0, 0.0, 3.0 / 8.0, 0.0, -1.0 / 16.0, 0.0])
 STEP = np.array([0.0, 3.0 / 32.0, 0.0, 3.0 / 16.0, 0.0, -1.0 / 32.0])
+ARC = 1.0 / 14.0  # distance of a rounded polygon from its arc, over acceleration and width^2
 STEP_AWAY = 0.0108  # largest distance of the second
 STEP_JERK = 1.125  # largest third derivative
 
@@ -83,7 +84,7 @@ class PathShape:
         self.at, self.breaks = at, find_breaks(at, length, node)
         count = self.breaks.s.size
         self._sigma, self._slowing = np.ones(count), np.zeros(count)
-        self._corner = np.full(count, CORNER_NODES * node)
+        self._corner = np.zeros(count)
         self._step = np.zeros(count)
         if count:
             self._choose(length, node, limits, inertia)
@@ -102,9 +103,17 @@ class PathShape:
         """Choose how far each break is rounded, and how slowly a corner is passed."""
         at = self.breaks
         size = np.abs(at.velocity).max(axis=1)
-        with np.errstate(divide="ignore"):
-            self._sigma = np.minimum(TOLERANCE / (CORNER[0] * self._corner * size), 1.0)
+        apart = np.diff(at.s, prepend=-np.inf, append=np.inf)
+        apart = np.maximum(apart[1:], apart[:-1])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            alone = TOLERANCE / (CORNER[0] * size)
+            dense = np.sqrt(TOLERANCE * apart / (ARC * size))  # corners of a polygon along an arc
             within = np.sqrt(TOLERANCE / (STEP_AWAY * np.abs(at.acceleration).max(axis=1)))
+        wide = np.where((dense > apart) & (size > 0.0), dense, alone)
+        low, slow, high = (nodes * node for nodes in CORNER_NODES)
+        self._corner = np.where(wide >= low, np.minimum(wide, high), slow)
+        self._sigma = np.where(wide >= low, 1.0, wide / slow)
+        self._corner[size == 0.0] = 0.0
         rate = np.abs(inertia(at.q, at.acceleration)) / limits.tau_rate_max
         wide = STEP_JERK * rate.max(axis=1) / SLOWING[0]
         wide = np.clip(np.minimum(wide, within), STEP_NODES[0] * node, STEP_NODES[1] * node)
@@ -208,34 +217,46 @@ def find_breaks(at: Sampler, length: float, node: float) -> Breaks:
     s = np.linspace(-node, length + node, round(length / node) + 3)
     s[[1, -2]] = -0.5 * NEAR, length + 0.5 * NEAR  # in rest
     s = np.insert(s, [2, s.size - 2], [0.5 * NEAR, length - 0.5 * NEAR])
-    _, q1, q2, q3 = at(s)
-    ds = np.diff(s)[:, None]
-    scale_1, scale_2 = np.abs(q1).max() + 1e-9, np.abs(q2).max() + 1e-9
-    steps_1 = np.abs(np.diff(q1, axis=0) - 0.5 * ds * (q2[1:] + q2[:-1])).max(axis=1)
-    steps_2 = np.abs(np.diff(q2, axis=0) - 0.5 * ds * (q3[1:] + q3[:-1])).max(axis=1)
-    corner, step = steps_1 > JUMP * scale_1, steps_2 > JUMP_2 * scale_2
-    cells = np.flatnonzero(corner | step)
-    low, high, by = s[cells], s[cells + 1], np.where(corner[cells], 1, 2)
+    motion = at(s)
+    scales = [np.abs(x).max() + 1e-9 for x in motion[1:3]]
+    steps = _unexplained(s[:-1], [x[:-1] for x in motion], s[1:], [x[1:] for x in motion])
+    cells = np.flatnonzero((steps > np.array([JUMP, JUMP_2])[:, None] * np.array(scales)[:, None]).any(0))
     if not cells.size:
-        nothing = np.zeros((0, q1.shape[1]))
+        nothing = np.zeros((0, motion[0].shape[1]))
         return Breaks(np.zeros(0), *4 * (nothing,))
-
-    def value(s: Array) -> Array:
-        motion = at(s)
-        return np.where((by == 1)[:, None], motion[1], motion[2])
-
-    left, right = value(low), value(high)
+    low, high = s[cells], s[cells + 1]
+    before, after = [x[cells] for x in motion], [x[cells + 1] for x in motion]
     for _ in range(BISECTIONS):
         middle = 0.5 * (low + high)
-        there = value(middle)
-        later = np.abs(right - there).max(axis=1) > np.abs(there - left).max(axis=1)
-        low, left = np.where(later, middle, low), np.where(later[:, None], there, left)
-        high, right = np.where(later, high, middle), np.where(later[:, None], right, there)
-    before, after = at(low), at(high)
+        there = at(middle)
+        early, late = (
+            (steps / np.array(scales)[:, None]).sum(axis=0)
+            for steps in (
+                _unexplained(low, before, middle, there),
+                _unexplained(middle, there, high, after),
+            )
+        )
+        later = late > early
+        low, high = np.where(later, middle, low), np.where(later, high, middle)
+        for old, new in zip(before, there, strict=True):
+            old[later] = new[later]
+        for old, new in zip(after, there, strict=True):
+            old[~later] = new[~later]
     velocity, acceleration = after[1] - before[1], after[2] - before[2]
-    is_corner = np.abs(velocity).max(axis=1) > REAL_JUMP * scale_1
-    is_step = np.abs(acceleration).max(axis=1) > JUMP_2 * scale_2
+    is_corner = np.abs(velocity).max(axis=1) > REAL_JUMP * scales[0]
+    is_step = np.abs(acceleration).max(axis=1) > JUMP_2 * scales[1]
     velocity[~is_corner] = 0.0
     kept = is_corner | is_step
     found = (0.5 * (low + high), before[0], before[1], velocity, acceleration)
     return Breaks(*(x[kept] for x in found))
+
+
+def _unexplained(a: Array, at_a: Sequence[Array], b: Array, at_b: Sequence[Array]) -> Array:
+    """Return steps (2, K) of q' and q'' from a to b (K,) that the next derivative does not tell."""
+    half = 0.5 * (b - a)[:, None]
+    return np.array(
+        [
+            np.abs(at_b[k] - at_a[k] - half * (at_b[k + 1] + at_a[k + 1])).max(axis=1)
+            for k in (1, 2)
+        ]
+    )

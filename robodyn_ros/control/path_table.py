@@ -16,7 +16,7 @@ from .path_shape import Path, PathShape, ScalingLimits
 from .speed_profile import speed_profile
 
 NODE_SPACING = 4e-3  # [s] of the path; larger where a path would have more than MAX_NODES
-MIN_NODES, MAX_NODES = 100, 4000
+MIN_NODES, MAX_NODES = 400, 4000
 FULL_SHARE = 0.98  # of the limits, up to which a trajectory is followed as it was sent
 SPEED_SHARE = 0.97  # of velocity limits, where they slow the clock down
 
@@ -116,17 +116,18 @@ class PathTable:
             found[int(ON_TIME)], found[int(LATE)] = on_time, late
         return found
 
-    def _profile(self, limits: ScalingLimits, y: Array) -> Array:
+    def _profile(self, limits: ScalingLimits, y_max: Array) -> Array:
         rows = [int(row) for row in (M, C, G, Q1, Q2)]
-        nodes = self.nodes[:, rows]
+        nodes = self.nodes[:-1, rows]
         cells = 0.5 * (nodes[1:] + nodes[:-1])
-        rest = nodes[[0, -1]].copy()
-        rest[:, [0, 1, 3, 4]] = 0.0
-        first = [rest[:1]] if self.from_rest else []
-        cells = np.concatenate([*first, cells, rest[1:]])
-        y = np.pad(y, (len(first), 1), mode="edge")
-        y = speed_profile(cells, limits, self.spacing, y)
-        return y[len(first) : -1]
+        # Before and after, at rest: mirrored, so that the torque at the ends is the weight
+        mirrored = -cells[[0, -1]]
+        mirrored[:, 2] += 2.0 * nodes[[0, -1], 2]
+        first = [mirrored[:1]] if self.from_rest else []
+        cells = np.concatenate([*first, cells, mirrored[1:]])
+        y_max = np.pad(y_max[:-1], (len(first), 1), mode="edge")
+        y = speed_profile(cells, limits, self.spacing, y_max)[len(first) : -1]
+        return np.append(y, y[-1])
 
     def is_easy(self, limits: ScalingLimits) -> bool:
         """Return whether the path keeps all limits at its own speed."""

@@ -21,7 +21,7 @@ from .controller import Array
 from .path_shape import ScalingLimits
 
 PLAN_SHARE = 0.85  # of torque and acceleration limits
-PLAN_RATE = 0.72  # of torque rates
+PLAN_RATE = 0.62  # of torque rates
 WEIGHT = 0.02  # of the torque limit, beyond the weight
 CLOCK_ACCELERATION, CLOCK_JERK = 15.0, 300.0  # limits of the clock itself [1/s, 1/s^2]
 WEIGHTS = (1e3, 3e4, 3e5)  # of the time in the barrier function [1/s]
