@@ -13,13 +13,16 @@ import numpy as np
 from ..dynamics.compile import inline, kernel
 from ..dynamics.newton_euler import _gravity, _newton_euler
 from ..model.packed_model import U
-from .path_table import LAG, LATE, ON_TIME, Q1, Q2, USED, M, Q
+from .path_table import LAG, LATE, ON_TIME, Q1, Q2, USED, Q
 from .speed_profile import QDD, RATE, TAU
 
 STEP_SHARE = 0.98  # of the limits, used by the reference; the rest is for feedback
 STEP_RATE = 0.8  # the same of torque rates, of which feedback needs more
 MAX_STEP = 5e-3  # [s]; a longer one is divided
-MAX_ACCELERATION, MAX_JERK = 30.0, 1500.0  # of the clock [1/s, 1/s^2], where nothing else limits it
+MAX_ACCELERATION, MAX_JERK = (
+    30.0,
+    1500.0,
+)  # of the clock [1/s, 1/s^2], where nothing else limits it
 APPROACH = 40.0  # [1/s], at which the clock takes on the wanted rate
 APPROACH_JERK = 0.4  # of what the torque rate allows, counted on for the end of it
 CATCH_UP = 4.0  # [1/s], at which a delay is made up for

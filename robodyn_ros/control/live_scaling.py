@@ -45,7 +45,7 @@ class LiveScaling:
         # Most changes of settings leave the limits as they are, and the bounds take milliseconds
         same = np.array_equal(before[0], self._limits) and before[1] == catch_up
         if self._table is not None and not same:
-            self._bounds = self._table.bounds(limits, catch_up)
+            self._bounds = self._table.bounds(limits, catch_up, self.delay > 0.0)
 
     @property
     def s(self) -> float:

@@ -20,7 +20,7 @@ import numpy as np
 from .controller import Array
 
 TOLERANCE = 3e-4  # [rad or m], distance from a path by rounding
-CORNER_NODES = 4.0, 8.0, 15.0  # half the width of a rounded corner: least, if slow, most
+CORNER_NODES = 3.0, 8.0, 15.0  # half the width of a rounded corner: least, if slow, most
 STEP_NODES = 6.0, 25.0  # the same of a rounded step of the acceleration, at least and at most
 SMALL_STEP = 0.3  # of the torque rate within one node, which needs no rounding
 JUMP, JUMP_2 = 1e-3, 1e-2  # of the largest velocity and acceleration: larger steps are breaks
@@ -220,7 +220,9 @@ def find_breaks(at: Sampler, length: float, node: float) -> Breaks:
     motion = at(s)
     scales = [np.abs(x).max() + 1e-9 for x in motion[1:3]]
     steps = _unexplained(s[:-1], [x[:-1] for x in motion], s[1:], [x[1:] for x in motion])
-    cells = np.flatnonzero((steps > np.array([JUMP, JUMP_2])[:, None] * np.array(scales)[:, None]).any(0))
+    cells = np.flatnonzero(
+        (steps > np.array([JUMP, JUMP_2])[:, None] * np.array(scales)[:, None]).any(0)
+    )
     if not cells.size:
         nothing = np.zeros((0, motion[0].shape[1]))
         return Breaks(np.zeros(0), *4 * (nothing,))

@@ -91,9 +91,10 @@ class PathTable:
         """Return the time of the path [s] at u."""
         return self.s0 + float(self.shape.time(np.array([u]))[0][0])
 
-    def bounds(self, limits: ScalingLimits, catch_up: float) -> Array:
+    def bounds(self, limits: ScalingLimits, catch_up: float, late: bool = False) -> Array:
         """Return limits of the clock at the nodes (4, N), by the limits of the joints.
 
+        late: the clock has a delay already; else a path that keeps all limits will have none.
         ON_TIME: largest square of its rate if that is at most 1. LATE: the same if it is at most
         `catch_up`. LAG: u - s, by which u runs behind the path's time. USED: share of the torque
         rates that the trajectory uses as it was sent, where it keeps all limits.
@@ -107,16 +108,23 @@ class PathTable:
         fastest = np.where(
             fastest < 1.0, SPEED_SHARE * fastest, np.maximum(SPEED_SHARE * fastest, 1.0)
         )
-        late = self._profile(limits, np.minimum(fastest, catch_up) ** 2)
         if self.is_easy(limits):
-            found[int(ON_TIME)], found[int(LATE)] = 1.0, np.maximum(late, 1.0)
+            found[int(ON_TIME)] = found[int(LATE)] = 1.0
             found[int(USED)] = FULL_SHARE
-        else:
-            on_time = self._profile(limits, np.minimum(late, 1.0)) if catch_up > 1.0 else late
-            found[int(ON_TIME)], found[int(LATE)] = on_time, late
+            if late and catch_up > 1.0:
+                faster = self._profile(limits, np.minimum(fastest, catch_up) ** 2)
+                found[int(LATE)] = np.maximum(faster, 1.0)
+            return found
+        found[int(LATE)] = self._profile(limits, np.minimum(fastest, catch_up) ** 2)
+        found[int(ON_TIME)] = found[int(LATE)]
+        if (found[int(LATE)] > 1.0).any():
+            found[int(ON_TIME)] = self._profile(
+                limits, np.minimum(fastest, 1.0) ** 2, found[int(LATE)]
+            )
         return found
 
-    def _profile(self, limits: ScalingLimits, y_max: Array) -> Array:
+    def _profile(self, limits: ScalingLimits, y_max: Array, start: Array | None = None) -> Array:
+        """Return y (N,); start: within the limits, but for y_max."""
         rows = [int(row) for row in (M, C, G, Q1, Q2)]
         nodes = self.nodes[:-1, rows]
         cells = 0.5 * (nodes[1:] + nodes[:-1])
@@ -126,7 +134,9 @@ class PathTable:
         first = [mirrored[:1]] if self.from_rest else []
         cells = np.concatenate([*first, cells, mirrored[1:]])
         y_max = np.pad(y_max[:-1], (len(first), 1), mode="edge")
-        y = speed_profile(cells, limits, self.spacing, y_max)[len(first) : -1]
+        if start is not None:
+            start = np.pad(start[:-1], (len(first), 1), mode="edge")
+        y = speed_profile(cells, limits, self.spacing, y_max, start)[len(first) : -1]
         return np.append(y, y[-1])
 
     def is_easy(self, limits: ScalingLimits) -> bool:

@@ -9,6 +9,7 @@ again afterwards.
 """
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,9 @@ from ..dynamics.motion import Motion, smooth_step
 from ..errors import ArgumentError
 from ..model.rigid_body import Array
 from ..model.robot import RobotModel
-from .live_scaling import LiveScaling, Path, PathTable
+from .live_scaling import LiveScaling
+from .path_shape import Path
+from .path_table import PathTable
 
 CHECKED_INSTANTS = 9  # of a trajectory, at which the joint limits are checked
 LIMIT_TOLERANCE = 1e-3  # [rad or m], beyond the joint limits
@@ -135,17 +138,18 @@ class Reference:
         away = np.array([motion.q - at.q, T * (motion.qd - at.qd), T**2 * (motion.qdd - at.qdd)])
         at_rest = not (motion.qd.any() or motion.qdd.any())
         if not away.any() or (at_rest and np.abs(away[0]).max() < NO_OFFSET):
-            if table is None:
-                table = PathTable(self.scaling.model, path, s)
+            if table is None or not at_rest:
+                table = self._table(path, s, from_rest=at_rest)
         else:
-            table = PathTable(self.scaling.model, path, s, FADE.T @ away, seconds)
+            fade = FADE.T @ away
+            table = self._table(path, s, fade, seconds, from_rest=at_rest)
         self.scaling.begin(table, motion)
 
     def _begin_return(self, away: Array, to: Rest, seconds: float) -> None:
         """Move by a quintic, slow enough for every limit if that is possible."""
         fade = FADE.T[:, :1] * away
         for _ in range(MAX_STRETCHES):
-            table = PathTable(self.scaling.model, to, 0.0, fade, seconds)
+            table = self._table(to, 0.0, fade, seconds)
             if table.is_easy(self.scaling.limits):
                 break
             seconds *= STRETCH
@@ -154,8 +158,12 @@ class Reference:
     def _continue(self) -> None:
         """Follow the path from where it was interrupted, from rest."""
         self._returning = False
-        table = PathTable(self.scaling.model, self.path, self._stopped_at)
+        table = self._table(self.path, self._stopped_at, from_rest=False)
         self.scaling.begin(table, self.motion, 0.0)
+
+    def _table(self, *path: Any, from_rest: bool = True) -> PathTable:
+        scaling = self.scaling
+        return PathTable(scaling.model, *path, limits=scaling.limits, from_rest=from_rest)
 
 
 def _ramp_progress(x: float) -> float:

@@ -24,7 +24,8 @@ from .arm_torque import ArmParts, ArmTorque
 from .controller import PERIOD, Array, JointState, joint_array
 from .fault_answers import DISABLE
 from .fault_answers import SAFE_HOLD as SAFE_HOLD_ANSWER
-from .live_scaling import Path, PathTable
+from .path_shape import Path
+from .path_table import PathTable
 from .reference import check_joint_limits, check_start
 from .transitions import FOLLOWING, LATCHED, REJECT, ROWS, TRANSITIONS, Event, Mode
 
@@ -200,7 +201,7 @@ class Supervisor:
         start = joint_array(self.model, "the trajectory's start", trajectory.at(s).q)
         check_start(self.model, start, now, self.settings.start_tolerance)
         check_joint_limits(self.model, trajectory, now)
-        table = PathTable(self.model, trajectory, s)
+        table = PathTable(self.model, trajectory, s, limits=self._arm.parts.scaling)
         exceeded = self._check_scaling(table)
         self._fire(Event.FOLLOW, "", trajectory, s, start - now, table)
         return exceeded

@@ -7,6 +7,7 @@ A kernel that is left out here is loaded, or compiled, in the middle of a contro
 from __future__ import annotations
 
 from ..control.arm_controller import _squared_norm
+from ..control.clock_step import _advance
 from ..control.laws.computed_torque import _computed_torque
 from ..control.laws.elastic import _elastic, _motors_from_torque
 from ..control.laws.friction_compensation import _observe_friction
@@ -16,7 +17,6 @@ from ..control.laws.pd_gravity import _pd_gravity
 from ..control.laws.pid import _pid
 from ..control.laws.task_kernels import pose_reference, resolved_acceleration
 from ..control.limits import _limit
-from ..control.clock_step import _advance
 from ..control.reactions.admittance import _retract
 from ..control.reactions.null_space import _keep_hand
 from ..control.reactions.reaction import _excursion, largest_speed
