@@ -143,7 +143,7 @@ def _substep(
     if lo > hi:
         lo = hi = min(max(hi, lo_t, -MAX_ACCELERATION), hi_t)
     # Towards the wanted rate, so that the acceleration can end there
-    away = rate - v - 0.5 * dt * (a + change)
+    away = rate + 0.5 * dt * ramp * math.sqrt(y) - v - 0.5 * dt * (a + change)
     most = math.sqrt(2.0 * APPROACH_JERK * jerk * abs(away))
     wanted = change + min(max(APPROACH * away, -most), most)
     wanted = min(max(min(max(wanted, lo), hi), a - MAX_JERK * dt), a + MAX_JERK * dt)

@@ -218,7 +218,7 @@ def find_breaks(at: Sampler, length: float, node: float) -> Breaks:
     s[[1, -2]] = -0.5 * NEAR, length + 0.5 * NEAR  # in rest
     s = np.insert(s, [2, s.size - 2], [0.5 * NEAR, length - 0.5 * NEAR])
     motion = at(s)
-    scales = [np.abs(x).max() + 1e-9 for x in motion[1:3]]
+    scales = np.array([np.abs(x).max() + 1e-9 for x in motion[1:3]])
     steps = _unexplained(s[:-1], [x[:-1] for x in motion], s[1:], [x[1:] for x in motion])
     cells = np.flatnonzero(
         (steps > np.array([JUMP, JUMP_2])[:, None] * np.array(scales)[:, None]).any(0)
@@ -232,7 +232,7 @@ def find_breaks(at: Sampler, length: float, node: float) -> Breaks:
         middle = 0.5 * (low + high)
         there = at(middle)
         early, late = (
-            (steps / np.array(scales)[:, None]).sum(axis=0)
+            (steps / scales[:, None]).sum(axis=0)
             for steps in (
                 _unexplained(low, before, middle, there),
                 _unexplained(middle, there, high, after),
@@ -254,7 +254,7 @@ def find_breaks(at: Sampler, length: float, node: float) -> Breaks:
 
 
 def _unexplained(a: Array, at_a: Sequence[Array], b: Array, at_b: Sequence[Array]) -> Array:
-    """Return steps (2, K) of q' and q'' from a to b (K,) that the next derivative does not tell."""
+    """Return steps (2, K) of q' and q'' from a to b (K,) beyond those by the next derivative."""
     half = 0.5 * (b - a)[:, None]
     return np.array(
         [

@@ -127,7 +127,10 @@ class PathTable:
         """Return y (N,); start: within the limits, but for y_max."""
         rows = [int(row) for row in (M, C, G, Q1, Q2)]
         nodes = self.nodes[:-1, rows]
-        cells = 0.5 * (nodes[1:] + nodes[:-1])
+        kinks = np.zeros_like(nodes[:-1, :1])
+        c = nodes[:, rows.index(int(C))]
+        kinks[1:, 0] = 0.5 * np.diff(c, n=2, axis=0)
+        cells = np.concatenate([0.5 * (nodes[1:] + nodes[:-1]), kinks], axis=1)
         # Before and after, at rest: mirrored, so that the torque at the ends is the weight
         mirrored = -cells[[0, -1]]
         mirrored[:, 2] += 2.0 * nodes[[0, -1], 2]

@@ -2,13 +2,14 @@
 
     minimize  sum ds / sqrt(y)      the time it takes
     |tau|              <= tau_max   tau = m y'/2 + c y + g, in the middle of each cell
-    |tau' - tau| v     <= R ds      torque rate, between the cells on both sides of a node
+    |tau' - tau| v     <= R ds      torque rate, between the cells on both sides of a node; less
+                                    where c has a kink
     |q' y'/2 + q'' y|  <= qdd_max
     0 < y < y_max                   velocities, and the largest rate of the clock
 
-Any motion along the path keeps the limits if it is slow enough. From such a start, Newton steps on
-the logarithmic barrier of the limits [Boyd2004, 11.3] stay strictly within them, and can end at any
-time. A limit couples three nodes at most, so that the steps are solutions of pentadiagonal systems.
+Any motion along the path keeps the limits if it is slow enough. From such a start, Newton steps
+on the logarithmic barrier of the limits [Boyd2004] stay strictly within them, and can end at any
+time. A limit couples three nodes at most: each step is the solution of a pentadiagonal system.
 """
 
 import math
@@ -32,15 +33,15 @@ NEARLY = 0.9  # of a start
 BACKTRACK, MAX_BACKTRACKS = 0.5, 25
 ARMIJO = 0.05  # of the decrease that a step promises
 
-# Rows of a cell, n numbers each
-M, C, G, Q1, Q2 = (U(k) for k in range(5))
+# Rows of a cell, n numbers each; KINK: half the second difference of c at its first node
+M, C, G, Q1, Q2, KINK = (U(k) for k in range(6))
 # Rows of the limits, n numbers each
 TAU, RATE, QD, QDD = (U(k) for k in range(4))
 
 
 @inline
 def _coefficients(cells, k, j, kind, limits, ds):
-    """Return a, b, g and the bound of |a y_k + b y_k+1 + g|, of torque (kind 0) or acceleration."""
+    """Return a, b, g and the bound of |a y_k + b y_k+1 + g|: torque (kind 0) or acceleration."""
     if kind == 0:
         rise, mean, g, bound = cells[k, M, j], cells[k, C, j], cells[k, G, j], limits[TAU, j]
         bound = max(PLAN_SHARE * bound, min(bound, abs(g) + WEIGHT * bound))
@@ -84,9 +85,10 @@ def _barrier(cells, limits, y_max, ds, y, weight):
                 a, b, d, e = _change(cells, k, j, ds)
                 bound = PLAN_RATE * limits[RATE, j] * ds
                 value = (a * y[U(k - 1)] + b * y[i] + d * y[U(k + 1)] + e) / bound
-                if abs(value) >= root:
+                most = root - abs(cells[i, KINK, j]) * y[i] / bound
+                if abs(value) >= most:
                     return np.inf
-                product *= root * root - value * value
+                product *= most * most - value * value
             if product < 1e-100 or product > 1e100:
                 total -= math.log(product)
                 product = 1.0
@@ -124,8 +126,9 @@ def _newton(cells, limits, y_max, ds, y, weight, work):
                 a, b, d, e = _change(cells, k, j, ds)
                 bound = PLAN_RATE * limits[RATE, j] * ds
                 value = a * y[U(k - 1)] + b * y[i] + d * y[U(k + 1)] + e
-                less = 0.5 * bound * cube  # by which the bound falls with y
-                bound *= root
+                kink = abs(cells[i, KINK, j])
+                less = 0.5 * bound * cube + kink  # by which the bound falls with y
+                bound = bound * root - kink * y[i]
                 up, down = 1.0 / (bound - value), 1.0 / (bound + value)
                 first, second = up - down, up * up + down * down
                 b_up, b_down = b + less, b - less
@@ -214,13 +217,13 @@ def _is_within(cells, limits, y_max, ds, y):
 def speed_profile(
     cells: Array, limits: ScalingLimits, ds: float, y_max: Array, start: Array | None = None
 ) -> Array:
-    """Return y (N + 1,) below y_max, within the limits of N cells (N, 5, n).
+    """Return y (N + 1,) below y_max, within the limits of N cells (N, 6, n).
 
     start: within the limits, but for y_max; with it, fewer steps are needed.
     """
     count = len(cells)
     # The clock is one more joint, of inertia 1
-    clock = np.zeros((count, 5, 1))
+    clock = np.zeros((count, 6, 1))
     clock[:, int(M)] = 1.0
     cells = np.ascontiguousarray(np.concatenate([cells, clock], axis=2))
     more = (CLOCK_ACCELERATION, CLOCK_JERK, np.inf, np.inf)
