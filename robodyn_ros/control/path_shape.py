@@ -34,7 +34,7 @@ MIN_SLOWING = 4.0  # widths of the rounded corner
 # Of the quintics over -1 <= x <= 1 that replace |x| / 2 and x |x| / 4, lowest power first
 CORNER = np.array([3.0 / 16.0, 0.0, 3.0 / 8.0, 0.0, -1.0 / 16.0, 0.0])
 STEP = np.array([0.0, 3.0 / 32.0, 0.0, 3.0 / 16.0, 0.0, -1.0 / 32.0])
-ARC = 1.0 / 14.0  # distance of a rounded polygon from its arc, over acceleration and width^2
+ARC = 0.1  # distance of a rounded polygon from its arc, over acceleration and width^2
 STEP_AWAY = 0.0108  # largest distance of the second
 STEP_JERK = 1.125  # largest third derivative
 
@@ -110,9 +110,9 @@ class PathShape:
             dense = np.sqrt(TOLERANCE * apart / (ARC * size))  # corners of a polygon along an arc
             within = np.sqrt(TOLERANCE / (STEP_AWAY * np.abs(at.acceleration).max(axis=1)))
         wide = np.where((dense > apart) & (size > 0.0), dense, alone)
-        low, slow, high = (nodes * node for nodes in CORNER_NODES)
-        self._corner = np.where(wide >= low, np.minimum(wide, high), slow)
-        self._sigma = np.where(wide >= low, 1.0, wide / slow)
+        least, usual, most = (nodes * node for nodes in CORNER_NODES)
+        self._corner = np.where(wide >= least, np.minimum(wide, most), usual)
+        self._sigma = np.where(wide >= least, 1.0, wide / usual)
         self._corner[size == 0.0] = 0.0
         rate = np.abs(inertia(at.q, at.acceleration)) / limits.tau_rate_max
         wide = STEP_JERK * rate.max(axis=1) / SLOWING[0]
@@ -135,10 +135,12 @@ class PathShape:
             ]
         ).max(axis=(0, 2))
         times = np.maximum(times, MIN_SLOWING * self._corner)
-        # A corner's slow part ends where that of the next one begins
-        places = np.concatenate([[-length], at.s[slow], [2.0 * length]])
+        # A corner's slow part ends where that of the next one, or the path, begins or ends
+        places = np.concatenate([[-np.inf], at.s[slow], [np.inf]])
         room = 0.5 * np.minimum(np.diff(places)[:-1], np.diff(places)[1:])
-        self._slowing[slow] = np.minimum(times[slow], 2.0 * room / (1.0 + self._sigma[slow]))
+        ends = np.where(inside, np.minimum(at.s, length - at.s), length)[slow]
+        room = 2.0 * np.minimum(room, ends) / (1.0 + self._sigma[slow])
+        self._slowing[slow] = np.minimum(times[slow], room)
 
     @property
     def is_path(self) -> bool:

@@ -155,14 +155,18 @@ class PathTable:
 
     def exceeded(self, limits: ScalingLimits) -> tuple[Binding, ...]:
         """Return which limits the trajectory breaks at its own speed, the worst first."""
-        t, (_, q1, q2) = self.s0 + self.s, self._sent
-        steps = np.diff(self.tau, axis=0) / (self.s[1] - self.s[0])
-        rates = np.where(np.abs(steps) > np.abs(self.tau_dot[1:]), steps, self.tau_dot[1:])
+        t, (g, q1, q2) = self.s0 + self.s, self._sent
+        # From rest and to rest, the torque begins and ends with the weight
+        tau = np.concatenate([g[:1] if self.from_rest else self.tau[:1], self.tau, g[-1:]])
+        steps = np.diff(tau, axis=0) / (self.s[1] - self.s[0])
+        tau_dot = np.append(self.tau_dot, 0.0 * g[-1:], axis=0)
+        rates = np.where(np.abs(steps) > np.abs(tau_dot), steps, tau_dot)
+        bound = limits.tau_rate_max
         found = [
             *largest_use(self.model, "velocity", t, q1, limits.qd_max),
             *largest_use(self.model, "acceleration", t, q2, limits.qdd_max),
             *largest_use(self.model, "torque", t, self.tau, limits.tau_max),
-            *largest_use(self.model, "torque_rate", t[1:], rates, limits.tau_rate_max),
+            *largest_use(self.model, "torque_rate", np.append(t, t[-1]), rates, bound),
         ]
         return most_used([binding for binding in found if binding.share > 1.0 + 1e-6])
 
