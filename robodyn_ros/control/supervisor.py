@@ -117,6 +117,11 @@ class Supervisor:
         return np.asarray(self._target_motion.q - self._arm.state.q)
 
     @property
+    def velocity_error(self) -> Array:
+        """Velocity error (n,), reference minus measurement [rad/s or m/s]."""
+        return np.asarray(self._target_motion.qd - self._arm.state.qd)
+
+    @property
     def moving(self) -> bool:
         """Whether the arm moves or brakes, so that losing its samples matters."""
         if self.mode in FOLLOWING:
@@ -281,7 +286,12 @@ class Supervisor:
     # settings
 
     def prepare(self, settings: ArmSettings) -> ArmParts:
-        """Return laws and reactions for new settings, or raise; nothing changes yet."""
+        """Return laws and reactions for new settings, or raise; nothing changes yet.
+
+        They must fit the arm without its payload, too: it can be put down at any time.
+        """
+        if self.model is not self._bare:
+            ArmParts.of(self._bare, settings)
         return ArmParts.of(self.model, settings)
 
     def apply(self, parts: ArmParts) -> None:
