@@ -129,7 +129,8 @@ class Controls:
 
         def chosen(event: viser.GuiEvent) -> None:
             if event.client is not None:  # not when the page itself shows the node's value
-                self._run_later(lambda: self.choose("arm." + name, handle.value))
+                value = handle.value  # now: later, the page may show the node's old value again
+                self._run_later(lambda: self.choose("arm." + name, value))
 
         handle.on_update(chosen)
         return handle

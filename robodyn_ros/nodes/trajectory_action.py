@@ -39,7 +39,10 @@ class OldTrajectoryError(ArgumentError):
     """The trajectory has ended already, by its stamp."""
 
 
-CODES = {InvalidJointsError: INVALID_JOINTS, OldTrajectoryError: OLD_HEADER_TIMESTAMP}
+CODES: dict[type[RobodynError], int] = {
+    InvalidJointsError: INVALID_JOINTS,
+    OldTrajectoryError: OLD_HEADER_TIMESTAMP,
+}
 
 
 def action_type() -> Any:

@@ -12,6 +12,7 @@ pytest.importorskip("playwright", reason="playwright is not installed: pip insta
 if CHROMIUM is None:
     pytest.skip("no chromium here: apt install chromium", allow_module_level=True)
 
+from robodyn_ros.dashboard.controls import CHOICES  # noqa: E402
 from robodyn_ros.nodes import terminal  # noqa: E402
 from robodyn_ros.nodes.demo import IDEAL, Demo, running  # noqa: E402
 from robodyn_ros.resources import share_path  # noqa: E402
@@ -45,6 +46,32 @@ def arm(monkeypatch):
 def row(page, label):
     """Return the part of the page with the input of this label."""
     return page.locator(f"xpath=//*[normalize-space(text())='{label}']/ancestor::*[.//input][1]")
+
+
+def chosen(name):
+    parameter = f"arm.{name}"
+    return terminal.get_parameters(f"{SPACE}/controller_node", [parameter])[parameter]
+
+
+def test_every_law_and_reaction_is_chosen_on_the_page(arm):
+    """Each choice is made in its menu; the node answers that it has it."""
+    with (
+        live_page("--namespace", SPACE, "--port", "8300") as url,
+        window(url, 820, 900) as (page, _),
+    ):
+        page.wait_for_function("window.states.at(-1) === 'CLEAR'", timeout=LONGEST)
+        for name in ("reaction", "controller"):
+            field = row(page, name).locator("input").first
+            first = field.input_value()
+            for choice in (*(x for x in CHOICES[name] if x != first), first):
+                field.click(timeout=LONGEST)
+                page.get_by_role("option", name=choice, exact=True).click(timeout=LONGEST)
+                page.wait_for_function(
+                    "text => document.querySelector('#robodyn-answer > div').innerText === text",
+                    arg=f"✓ controller_node: arm.{name} = {choice}",
+                    timeout=LONGEST,
+                )
+            assert chosen(name) == first
 
 
 def gain():
