@@ -25,7 +25,7 @@ STEP_NODES = 6.0, 25.0  # the same of a rounded step of the acceleration, at lea
 SMALL_STEP = 0.3  # of the torque rate within one node, which needs no rounding
 JUMP, JUMP_2 = 1e-3, 1e-2  # of the largest velocity and acceleration: larger steps are breaks
 REAL_JUMP = 1e-6  # the same, of a step at one instant
-BISECTIONS = 40  # of a cell with a break
+BISECTIONS = 32  # of a cell with a break
 NEAR = 1e-9  # [s], distance from a break at which its later side applies
 # Shares of the limits for the way to a corner and on: torque rate, torque, acceleration
 SLOWING = 0.7, 0.5, 0.7
@@ -167,7 +167,7 @@ class PathShape:
         return s, s1, s2
 
     def motion(self, u: Array) -> tuple[Array, Array, Array]:
-        """Return q, q', q'' (N, n) at u (N,), with ' = d/du."""
+        """Return q, q', q'' (N, n) at u (N,), which ascends, with ' = d/du."""
         u = self._beside(u)
         s, s1, s2 = (x[:, None] for x in self.time(u))
         q, q1, q2, _ = self.at(s[:, 0])
@@ -178,8 +178,8 @@ class PathShape:
                 (STEP, 2, self._step[k], self._sigma[k] ** 2 * self.breaks.acceleration[k]),
             )
             for quintic, order, half, jump in parts:
-                near = np.abs(u - place) < half
-                if half == 0.0 or not near.any():
+                near = slice(*np.searchsorted(u, (place - half, place + half)))
+                if half == 0.0 or near.start == near.stop:
                     continue
                 x = (u[near] - place) / half
                 for to, derivative in ((q, 0), (q1, 1), (q2, 2)):
@@ -200,10 +200,13 @@ class PathShape:
 
 
 def _polynomial(coefficients: Array, x: Array, derivative: int) -> Array:
-    found = np.polynomial.polynomial.polyval(
-        x, np.polynomial.polynomial.polyder(coefficients, derivative)
-    )
-    return np.asarray(found)
+    """Return a derivative, 0 to 2, of a quintic."""
+    a, b, c, d, e, f = coefficients
+    if derivative == 0:
+        return np.asarray(a + x * (b + x * (c + x * (d + x * (e + x * f)))))
+    if derivative == 1:
+        return np.asarray(b + x * (2.0 * c + x * (3.0 * d + x * (4.0 * e + x * 5.0 * f))))
+    return np.asarray(2.0 * c + x * (6.0 * d + x * (12.0 * e + x * 20.0 * f)))
 
 
 def _broken(order: int, x: Array, derivative: int) -> Array:
