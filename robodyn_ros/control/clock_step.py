@@ -26,7 +26,7 @@ MAX_ACCELERATION, MAX_JERK = (
 APPROACH = 40.0  # [1/s], at which the clock takes on the wanted rate
 APPROACH_JERK = 0.4  # of what the torque rate allows, counted on for the end of it
 CATCH_UP = 4.0  # [1/s], at which a delay is made up for
-NO_DELAY, NO_DIFFERENCE = 1e-7, 1e-5  # [s], [1]: differences from the trajectory that count as 0
+NO_DELAY, NO_DIFFERENCE = 1e-7, 1e-6  # [s], [1]: differences from the trajectory that count as 0
 NO_TORQUE = 0.5  # of the torque rate's step: less than this is not corrected by the clock
 
 # Rows of the state of the joints, n numbers each
