@@ -68,15 +68,20 @@ class LiveScaling:
         """Follow no path."""
         self._table, self._clock[:] = None, 0.0
 
-    def begin(self, table: PathTable, motion: Motion, rate: float = 1.0) -> None:
-        """Start on a path at this motion; from rest at the largest rate that is possible."""
+    def begin(self, table: PathTable, motion: Motion, rate: float = 1.0) -> float:
+        """Start on a path at this motion; from rest at the largest rate that is possible.
+
+        rate: in motion, that at which the path has this motion; from rest, a share of the largest.
+        Returns the largest rate within the limits over that one, 1 or more if they allow it.
+        """
         self._table, self._clock[:] = table, 0.0
         self._bounds = table.bounds(self.limits, self.catch_up)
         own = self._own[int(TORQUE)]
         _newton_euler(self._packed, *(np.ascontiguousarray(x) for x in motion[:3]), own)
+        fastest = math.sqrt(self._bounds[int(ON_TIME), 0])
         moving = bool(motion.qd.any() or motion.qdd.any())
-        begun = 1.0 if moving else math.sqrt(self._bounds[int(ON_TIME), 0])
-        self._clock[int(V)] = rate * begun
+        self._clock[int(V)] = rate if moving else rate * fastest
+        return fastest / rate if moving else 1.0
 
     def advance(self, dt: float, ceiling: float = 1.0, slope: float = 0.0) -> Motion:
         """Return the reference dt [s] later.
