@@ -108,7 +108,9 @@ def elastic(folder: Path) -> Path:
 def live_scaling(folder: Path) -> Path:
     """A move that is asked for 3 times too fast, as asked for and as the arm follows it."""
     import robodyn_ros as rd
-    from robodyn_ros.control.live_scaling import LiveScaling, PathTable, ScalingLimits
+    from robodyn_ros.control.live_scaling import LiveScaling
+    from robodyn_ros.control.path_shape import ScalingLimits
+    from robodyn_ros.control.path_table import PathTable
     from robodyn_ros.dynamics.motion import Motion
 
     model, dt = rd.robots.lwr_iii(), 2e-3
@@ -119,7 +121,7 @@ def live_scaling(folder: Path) -> Path:
     best = rd.fastest(model, joint_move(start, end, duration=1.0), tau_rate_max=1000.0)
     asked = joint_move(start, end, duration=best.duration / 3.0)
     law = LiveScaling(model, limits, 1.25)
-    law.begin(PathTable(model, asked), Motion.at_rest(start))
+    law.begin(PathTable(model, asked, limits=limits), Motion.at_rest(start))
     clock, motions = [0.0], [Motion.at_rest(start)]
     while not law.arrived:
         motions.append(law.advance(dt))

@@ -17,7 +17,9 @@ from .controller import Array, Controller, JointState
 from .law_factory import reaction_of, tracking_law
 from .laws.momentum_damping import MomentumDampingController
 from .limits import Limiter, TorqueLimits
-from .live_scaling import LiveScaling, Path, PathTable, ScalingLimits
+from .live_scaling import LiveScaling
+from .path_shape import Path, ScalingLimits
+from .path_table import PathTable
 from .reactions import Reaction, Stop
 from .reference import Reference, blend_time
 from .sample_timeline import SampleTimeline

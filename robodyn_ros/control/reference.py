@@ -9,6 +9,7 @@ again afterwards.
 """
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -16,12 +17,17 @@ from ..dynamics.motion import Motion, smooth_step
 from ..errors import ArgumentError
 from ..model.rigid_body import Array
 from ..model.robot import RobotModel
-from .live_scaling import LiveScaling, Path, PathTable
+from .live_scaling import LiveScaling
+from .path_shape import Path
+from .path_table import PathTable
 
 CHECKED_INSTANTS = 9  # of a trajectory, at which the joint limits are checked
 LIMIT_TOLERANCE = 1e-3  # [rad or m], beyond the joint limits
 PEAK_SPEED = 1.875  # of a smooth step, over its mean speed
 STRETCH, MAX_STRETCHES = 1.2, 12  # of a return that exceeds limits
+STOP_STRETCHES = (1.0, 1.2, 1.5, 0.7)  # of a stop that does
+# Rates of the clock, and stretches of the time, tried for joining a path in motion
+JOINS = ((1.0, 1.0), (0.6, 1.0), (0.36, 1.0), (0.6, 0.6), (0.36, 0.6), (0.36, 1.5), (0.22, 1.0))
 NO_OFFSET = 1e-9  # [rad or m], distance from the start of a path that counts as none
 DEFAULT_SPEED = math.pi  # [rad/s or m/s], of joints without a speed limit
 
@@ -74,7 +80,17 @@ class Reference:
 
     def stop(self, seconds: float) -> None:
         """Come to rest within this many seconds, or as soon as the limits allow it."""
-        self.follow(Rest(self.motion.q + 0.5 * seconds * self.motion.qd), 0.0, seconds)
+        limits, found = self.scaling.limits, []
+        for stretch in STOP_STRETCHES:
+            path = Rest(self.motion.q + 0.5 * stretch * seconds * self.motion.qd)
+            table = self._faded(path, 0.0, stretch * seconds, 1.0)
+            exceeded = table.exceeded(limits)
+            found.append((exceeded[0].share if exceeded else 0.0, path, table))
+            if not exceeded:
+                break
+        _, path, table = min(found, key=lambda item: item[0])
+        self._leave(path, 0.0)
+        self.scaling.begin(table, self.motion)
 
     def resume(self, q: Array, seconds: float, ramp: float) -> None:
         """Return from rest at q (n,) within `seconds`; then speed the clock up for `ramp` [s]."""
@@ -131,21 +147,39 @@ class Reference:
         self._ramp, self._returning = 0.0, False
 
     def _begin(self, path: Path, s: float, seconds: float, table: PathTable | None = None) -> None:
-        at, motion, T = path.at(s), self.motion, seconds
-        away = np.array([motion.q - at.q, T * (motion.qd - at.qd), T**2 * (motion.qdd - at.qdd)])
+        at, motion, scaling = path.at(s), self.motion, self.scaling
+        if not (motion.qd.any() or motion.qdd.any()):
+            if np.abs(motion.q - at.q).max() >= NO_OFFSET:
+                table = self._faded(path, s, seconds, 1.0)
+            scaling.begin(table or self._table(path, s), motion)
+            return
+        # In motion: as slowly on the new path as its limits, and the way into it, ask for
+        found = []
+        for rate, stretch in JOINS:
+            table = self._faded(path, s, stretch * seconds, rate)
+            room = scaling.begin(table, motion, rate)
+            if room >= 1.0:
+                return
+            found.append((room, rate, table))
+        _, rate, table = max(found, key=lambda item: item[0])
+        scaling.begin(table, motion, rate)
+
+    def _faded(self, path: Path, s: float, seconds: float, rate: float) -> PathTable:
+        """Return a path with the offset from it, which fades within `seconds` at this rate."""
+        at, motion, T = path.at(s), self.motion, seconds * rate
+        away = (
+            motion.q - at.q,
+            T * (motion.qd / rate - at.qd),
+            T**2 * (motion.qdd / rate**2 - at.qdd),
+        )
         at_rest = not (motion.qd.any() or motion.qdd.any())
-        if not away.any() or (at_rest and np.abs(away[0]).max() < NO_OFFSET):
-            if table is None:
-                table = PathTable(self.scaling.model, path, s)
-        else:
-            table = PathTable(self.scaling.model, path, s, FADE.T @ away, seconds)
-        self.scaling.begin(table, motion)
+        return self._table(path, s, FADE.T @ np.array(away), T, from_rest=at_rest)
 
     def _begin_return(self, away: Array, to: Rest, seconds: float) -> None:
         """Move by a quintic, slow enough for every limit if that is possible."""
         fade = FADE.T[:, :1] * away
         for _ in range(MAX_STRETCHES):
-            table = PathTable(self.scaling.model, to, 0.0, fade, seconds)
+            table = self._table(to, 0.0, fade, seconds)
             if table.is_easy(self.scaling.limits):
                 break
             seconds *= STRETCH
@@ -154,8 +188,12 @@ class Reference:
     def _continue(self) -> None:
         """Follow the path from where it was interrupted, from rest."""
         self._returning = False
-        table = PathTable(self.scaling.model, self.path, self._stopped_at)
+        table = self._table(self.path, self._stopped_at, from_rest=False)
         self.scaling.begin(table, self.motion, 0.0)
+
+    def _table(self, *path: Any, from_rest: bool = True) -> PathTable:
+        scaling = self.scaling
+        return PathTable(scaling.model, *path, limits=scaling.limits, from_rest=from_rest)
 
 
 def _ramp_progress(x: float) -> float:

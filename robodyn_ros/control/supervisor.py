@@ -24,7 +24,8 @@ from .arm_torque import ArmParts, ArmTorque
 from .controller import PERIOD, Array, JointState, joint_array
 from .fault_answers import DISABLE
 from .fault_answers import SAFE_HOLD as SAFE_HOLD_ANSWER
-from .live_scaling import Path, PathTable
+from .path_shape import Path
+from .path_table import PathTable
 from .reference import check_joint_limits, check_start
 from .transitions import FOLLOWING, LATCHED, REJECT, ROWS, TRANSITIONS, Event, Mode
 
@@ -116,6 +117,11 @@ class Supervisor:
         return np.asarray(self._target_motion.q - self._arm.state.q)
 
     @property
+    def velocity_error(self) -> Array:
+        """Velocity error (n,), reference minus measurement [rad/s or m/s]."""
+        return np.asarray(self._target_motion.qd - self._arm.state.qd)
+
+    @property
     def moving(self) -> bool:
         """Whether the arm moves or brakes, so that losing its samples matters."""
         if self.mode in FOLLOWING:
@@ -200,7 +206,7 @@ class Supervisor:
         start = joint_array(self.model, "the trajectory's start", trajectory.at(s).q)
         check_start(self.model, start, now, self.settings.start_tolerance)
         check_joint_limits(self.model, trajectory, now)
-        table = PathTable(self.model, trajectory, s)
+        table = PathTable(self.model, trajectory, s, limits=self._arm.parts.scaling)
         exceeded = self._check_scaling(table)
         self._fire(Event.FOLLOW, "", trajectory, s, start - now, table)
         return exceeded
@@ -280,7 +286,12 @@ class Supervisor:
     # settings
 
     def prepare(self, settings: ArmSettings) -> ArmParts:
-        """Return laws and reactions for new settings, or raise; nothing changes yet."""
+        """Return laws and reactions for new settings, or raise; nothing changes yet.
+
+        They must fit the arm without its payload, too: it can be put down at any time.
+        """
+        if self.model is not self._bare:
+            ArmParts.of(self._bare, settings)
         return ArmParts.of(self.model, settings)
 
     def apply(self, parts: ArmParts) -> None:

@@ -129,7 +129,8 @@ class Controls:
 
         def chosen(event: viser.GuiEvent) -> None:
             if event.client is not None:  # not when the page itself shows the node's value
-                self._run_later(lambda: self.choose("arm." + name, handle.value))
+                value = handle.value  # now: later, the page may show the node's old value again
+                self._run_later(lambda: self.choose("arm." + name, value))
 
         handle.on_update(chosen)
         return handle
@@ -232,7 +233,16 @@ class Controls:
     def choose(self, name: str, value: str) -> None:
         """Set a parameter of the controller that has a list of choices."""
         answer = self.answers.to(f"controller_node: {name} = {value}")
-        self.client.set("controller_node", {name: value}, answer)
+        before = self.feed.parameters.get("controller_node", {}).get(name)
+
+        def answered(done: bool, text: str) -> None:
+            if not done and before is not None:
+                self.feed.on_parameters("controller_node", {name: before})
+            answer(done, text)
+
+        # The menu shows it until the node answers: its old value would be another choice
+        self.feed.on_parameters("controller_node", {name: value})
+        self.client.set("controller_node", {name: value}, answered)
 
     def _reference(self) -> Array | None:
         return self.feed.q_ref if self.feed.fresh("reference") else self.feed.q

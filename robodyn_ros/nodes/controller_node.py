@@ -39,7 +39,7 @@ from .node_settings import ControllerSettings
 from .pose_target import PosePlanner, base_name, plan_pose, pose_of_message
 from .runtime import LATCHED, STATE_IN, STATE_OUT, EffortMessage, JointStateMessage, run
 from .state_node import StateNode
-from .trajectory_action import TrajectoryAction, action_type
+from .trajectory_action import OldTrajectoryError, TrajectoryAction, action_type
 
 LOST_AFTER = 2  # repetitions of a joint state after which the command counts as lost
 REST_POLL = 0.02  # [s] between two checks of whether the arm has come to rest
@@ -228,7 +228,7 @@ class ControllerNode(StateNode):
         at = seconds(message.header.stamp) or None
         if at is not None and self.arm.time - at > trajectory.duration:
             late = self.arm.time - at - trajectory.duration
-            raise ArgumentError(f"it ended {late:.3g} s ago, by its stamp; 0 means now")
+            raise OldTrajectoryError(f"it ended {late:.3g} s ago, by its stamp; 0 means now")
         self._follow(trajectory, at)
 
     def _follow(self, trajectory: PiecewisePolynomial, at: float | None = None) -> None:

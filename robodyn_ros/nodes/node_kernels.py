@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from ..control.arm_controller import _squared_norm
 from ..control.arm_settings import ArmSettings
+from ..control.clock_step import _advance
 from ..control.laws.computed_torque import _computed_torque
 from ..control.laws.elastic import _elastic, _motors_from_torque
 from ..control.laws.friction_compensation import _observe_friction
@@ -18,10 +19,10 @@ from ..control.laws.pd_gravity import _pd_gravity
 from ..control.laws.pid import _pid
 from ..control.laws.task_kernels import pose_reference, resolved_acceleration
 from ..control.limits import _limit
-from ..control.live_scaling import _advance, _can_start
 from ..control.reactions.admittance import _retract
 from ..control.reactions.null_space import _keep_hand
 from ..control.reactions.reaction import _excursion, largest_speed
+from ..control.speed_profile import _fastest, _is_within
 from ..control.tracking_guard import _deviation
 from ..detection.contact_evidence import weigh_link
 from ..detection.contact_mean import restart_contact
@@ -47,7 +48,7 @@ from ..simulation.rigid_step import rigid_step
 from ..trajectory.piecewise import _instant, _instants, _peaks
 
 _TABLE = (
-    _advance, _can_start, _force_rate, framed(_force_rate, 4, 2), _newton_euler,
+    _advance, _fastest, _is_within, _force_rate, framed(_force_rate, 4, 2), _newton_euler,
     framed(_newton_euler, 3, 1), framed(_friction, 1, 1),
 )  # fmt: skip
 _ADAPTIVE = (

@@ -6,8 +6,12 @@ import numpy as np
 import pytest
 
 import robodyn_ros as rd
-from robodyn_ros.control.live_scaling import LiveScaling, PathTable, ScalingLimits
+from robodyn_ros.control.arm_controller import ArmController, Mode
+from robodyn_ros.control.live_scaling import LiveScaling
+from robodyn_ros.control.path_shape import ScalingLimits
+from robodyn_ros.control.path_table import PathTable
 from robodyn_ros.dynamics.motion import Motion
+from robodyn_ros.simulation.rigid import RigidPlant
 from robodyn_ros.trajectory.trajectory_msg import TrajectoryPoint, from_points
 
 LWR = rd.robots.lwr_iii()
@@ -22,7 +26,8 @@ DT = 2e-3
 def run(trajectory, limits=LIMITS, dt=DT, catch_up=1.25):
     """Return the clock after the path, and the motions (T, 4, n) on the way."""
     law = LiveScaling(LWR, limits, catch_up)
-    law.begin(PathTable(LWR, trajectory), Motion.at_rest(trajectory.at(0.0).q))
+    table = PathTable(LWR, trajectory, limits=limits)
+    law.begin(table, Motion.at_rest(trajectory.at(0.0).q))
     motions = []
     while not law.arrived:
         motions.append(np.array(law.advance(dt)))
@@ -132,33 +137,114 @@ def test_a_path_on_which_the_arm_is_too_heavy_is_refused():
         table.check_weight(weak)
 
 
-@pytest.mark.parametrize("ending", [0.0, 0.5])
-def test_corners_and_an_end_with_velocity_are_passed_slowly(ending):
-    """Points without velocities: lines with corners, which are rounded by less than 1 mrad."""
-    random = np.random.default_rng(3)
-    knots = [START, *(START + random.uniform(-0.3, 0.3, (3, 7)))]
-    points = [TrajectoryPoint(tuple(q), time_from_start=float(k)) for k, q in enumerate(knots)]
-    if ending:
-        still = [tuple(np.zeros(7)), *[tuple(np.full(7, ending))] * 3]
-        points = [
-            TrajectoryPoint(p.positions, v, time_from_start=p.time_from_start)
-            for p, v in zip(points, still, strict=True)
-        ]
-    trajectory = from_points(LWR.joint_names, points)
-    law, motions = run(trajectory)
-    assert distance(motions, trajectory) < 1e-3
-    assert np.isfinite(motions).all()
-    for _ in range(5):
-        last = law.advance(DT)
-    assert not last.qd.any()
-    np.testing.assert_allclose(last.q, knots[-1], atol=1e-9)
+KINDS = ("lines", "cubic", "stops", "end", "dense")
+
+
+def broken_path(kind, faster, seed=3):
+    """A path through four points whose velocity or acceleration jumps."""
+    random = np.random.default_rng(seed)
+    q = START + np.concatenate([np.zeros((1, 7)), random.uniform(-0.4, 0.4, (3, 7))])
+    t, rest = np.arange(4.0) / faster, np.zeros_like(q)
+    qd = np.gradient(q, t, axis=0)
+    qd[0] = 0.0
+    if kind != "end":
+        qd[-1] = 0.0
+    known = {"lines": (q,), "cubic": (q, qd), "stops": (q, rest), "end": (q, qd, rest)}
+    if kind == "dense":  # points without velocities, 20 ms apart
+        smooth = broken_path("stops", faster, seed)
+        t = np.arange(0.0, smooth.duration, 0.02)
+        known[kind] = (smooth.at(t).q,)
+    points = [
+        TrajectoryPoint(*(tuple(x[k]) for x in known[kind]), time_from_start=float(at))
+        for k, at in enumerate(t)
+    ]
+    return from_points(LWR.joint_names, points)
+
+
+class Follower:
+    """An arm with an exact model on a path; what its law wants, and where it is."""
+
+    def __init__(self, path):
+        self.path, self.plant = path, RigidPlant(LWR, path.at(0.0).q, friction=False)
+        self.arm = ArmController(LWR, rd.ArmSettings(reaction="stop"))
+        self.tau = self.arm.update(0.0, self.plant.state.q, self.plant.state.qd)
+        self.exceeded = self.arm.follow(path)
+        self.motions, self.torque, self.rate = [], 0.0, 0.0
+        self._before = self.tau
+
+    def run(self, modes, longest=20.0):
+        """Go on as long as the arm is in these modes."""
+        end = self.plant.state.t + longest
+        while self.arm.mode in modes and self.plant.state.t < end:
+            state = self.plant.step(self.tau, DT)
+            self.tau = self.arm.update(state.t, state.q, state.qd)
+            if self.arm.mode in (Mode.TRACKING, Mode.RESUMING, Mode.HOLDING):
+                wanted = self.arm._arm.parts.law._wanted.copy()
+                self.torque = max(self.torque, (np.abs(wanted) / LIMITS.tau_max).max())
+                if self._before is not None:
+                    change = np.abs(wanted - self._before) / DT
+                    self.rate = max(self.rate, (change / RATE).max())
+                self._before = wanted
+            else:
+                self._before = None
+            if self.arm.mode is Mode.TRACKING:
+                self.motions.append([state.q])
+
+
+@pytest.mark.parametrize("faster", [0.7, 3.0])
+@pytest.mark.parametrize("kind", KINDS)
+def test_breaks_of_a_path_keep_the_limits_on_it(kind, faster):
+    path = broken_path(kind, faster)
+    follower = Follower(path)
+    follower.run([Mode.TRACKING])
+    assert follower.arm.mode is Mode.HOLDING
+    assert follower.torque < 1.0 and follower.rate < 1.0
+    assert distance(np.array(follower.motions), path) < 1e-3
+    assert follower.exceeded  # a jump is announced
+    np.testing.assert_allclose(follower.plant.state.q, path.at(path.duration).q, atol=1e-3)
+    assert not follower.arm.reference.qd.any()
+
+
+def test_a_stop_inside_a_smooth_path_is_no_break():
+    """Quintics from rest to rest, slow enough: followed as they were sent."""
+    q = np.array([START, 0.5 * (START + END), START])
+    zeros = tuple(np.zeros(7))
+    points = [TrajectoryPoint(tuple(x), zeros, zeros, 2.0 * k) for k, x in enumerate(q)]
+    path = from_points(LWR.joint_names, points)
+    law, motions = run(path)
+    t = DT * np.arange(1, len(motions) + 1)
+    np.testing.assert_allclose(motions[:, 0], path.at(t).q, atol=1e-9)
+    fast = from_points(
+        LWR.joint_names,
+        [TrajectoryPoint(tuple(x), zeros, zeros, 0.4 * k) for k, x in enumerate(q)],
+    )
+    _, motions = run(fast)
+    torque, rate, velocity, _ = use(motions, START)
+    assert torque < 1.0 and rate < 1.0 and velocity < 1.0 and distance(motions, fast) < 1e-4
+
+
+@pytest.mark.parametrize("kind", ["lines", "end"])
+def test_pausing_and_resuming_keeps_the_limits_on_the_path(kind):
+    path = broken_path(kind, 3.0)
+    follower = Follower(path)
+    follower.run([Mode.TRACKING], 0.5)
+    follower.arm.contact(True)
+    follower.run([Mode.TRACKING, Mode.REACTING], 0.5)
+    assert follower.arm.mode is Mode.REACTING
+    follower.arm.contact(False)
+    follower.arm.clear()
+    follower.run([Mode.REACTING, Mode.RESUMING, Mode.TRACKING])
+    assert follower.arm.mode is Mode.HOLDING
+    assert follower.torque < 1.0 and follower.rate < 1.0
+    assert distance(np.array(follower.motions), path) < 1e-3
+    np.testing.assert_allclose(follower.plant.state.q, path.at(path.duration).q, atol=1e-3)
 
 
 def test_a_step_takes_less_than_20_microseconds():
     """A ratio of two times in one run: 20 us are about 25 sweeps of Newton-Euler here."""
     move = rd.joint_move(START, END, duration=0.4)
     law = LiveScaling(LWR, LIMITS, 1.25)
-    law.begin(PathTable(LWR, move), Motion.at_rest(START))
+    law.begin(PathTable(LWR, move, limits=LIMITS), Motion.at_rest(START))
     steps = [timeit.timeit(lambda: law.advance(DT), number=1) for _ in range(300)]
     sweep = min(timeit.repeat(lambda: rd.inverse_dynamics(LWR, START, END, END), number=100)) / 100
     assert np.median(steps) < 25.0 * sweep

@@ -12,6 +12,7 @@ pytest.importorskip("playwright", reason="playwright is not installed: pip insta
 if CHROMIUM is None:
     pytest.skip("no chromium here: apt install chromium", allow_module_level=True)
 
+from robodyn_ros.dashboard.controls import CHOICES  # noqa: E402
 from robodyn_ros.nodes import terminal  # noqa: E402
 from robodyn_ros.nodes.demo import IDEAL, Demo, running  # noqa: E402
 from robodyn_ros.resources import share_path  # noqa: E402
@@ -47,11 +48,31 @@ def row(page, label):
     return page.locator(f"xpath=//*[normalize-space(text())='{label}']/ancestor::*[.//input][1]")
 
 
+def chosen(name):
+    parameter = f"arm.{name}"
+    return terminal.get_parameters(f"{SPACE}/controller_node", [parameter])[parameter]
+
+
+def choose_each(page, name):
+    """Make each choice of a menu, the first one last; the node answers that it has it."""
+    field = row(page, name).locator("input").first
+    first = field.input_value()
+    for choice in (*(x for x in CHOICES[name] if x != first), first):
+        field.click(timeout=LONGEST)
+        page.get_by_role("option", name=choice, exact=True).click(timeout=LONGEST)
+        page.wait_for_function(
+            "text => document.querySelector('#robodyn-answer > div').innerText === text",
+            arg=f"✓ controller_node: arm.{name} = {choice}",
+            timeout=LONGEST,
+        )
+    assert chosen(name) == first
+
+
 def gain():
     return terminal.get_parameters(f"{SPACE}/dynamics_node", ["monitor.gain"])["monitor.gain"]
 
 
-def test_push_watch_and_tune(arm, tmp_path):
+def test_push_watch_tune_and_choose(arm, tmp_path):
     with (
         live_page("--namespace", SPACE, "--port", "8200") as url,
         window(url, 820, 900) as (page, outside),
@@ -86,6 +107,8 @@ def test_push_watch_and_tune(arm, tmp_path):
         while list(gain()) != [wanted] and time.monotonic() < end:
             time.sleep(0.2)
         assert list(gain()) == [wanted]
+        choose_each(page, "reaction")
+        choose_each(page, "controller")
         page.screenshot(path=tmp_path / "page.png", timeout=LONGEST)
         assert (tmp_path / "page.png").stat().st_size > 20_000
         assert outside == []

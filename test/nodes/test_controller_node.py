@@ -332,3 +332,17 @@ def test_in_lockstep_a_lost_command_is_sent_again():
         assert len(sent) == 2 and sent[0] == sent[1]
         node.receive("joint_states", state)
         assert len(sent) == 2  # and again only after two more
+
+
+def test_a_payload_is_put_down_under_every_law_that_was_accepted():
+    """A pid law so slow that it fits the loaded arm alone is refused: it could be unloaded."""
+    held = ["payload.mass:=5.0", "payload.com:=[0.0, 0.0, 0.3]"]
+    args = [x for value in held for x in ("-p", value)]
+    with bench(ControllerNode, args=["-p", "robot.name:=lwr_iii", *args]) as there:
+        (node,) = there.nodes
+        assert node.payload is not None
+        slow = there.set(node, arm__controller="pid", arm__frequency=[1.5])
+        assert not slow.successful and "viscous friction" in slow.reason
+        assert there.set(node, arm__controller="pid", arm__frequency=[15.0]).successful
+        assert there.set(node, payload__mass=0.0).successful
+        assert node.payload is None and node.settings.arm.controller == "pid"
