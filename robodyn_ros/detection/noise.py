@@ -58,6 +58,7 @@ REST_TIME = (
 NOISE_PER_THRESHOLD = 0.1  # deviation over contact threshold, where no noise is tuned
 LONGEST_TARE = 4.0  # times `start_time`: the bias is taken although the torque is not steady
 RESTING = 0.25  # share of the speed of creeping: no joint of a resting arm is faster
+COME_TO_REST = 0.05  # how far an arm has not come to rest yet, 1 to 0, when it has
 INVOLVED = 0.5  # share of the threshold at which a joint alone is named
 
 # Rows, n numbers each: bias and its limits, at the start and later; sum of the first increments;
@@ -264,7 +265,10 @@ def learn_bias(rows, own, mean, t, dt, score):
         _tare(rows, own, mean, dt)
         return True
     released = own[LEVEL] == 0.0 and t - own[FELL] < REST_TIME
-    calm = max(own[DOUBT], own[VALLEY] + HALF_RISE) if released else own[DOUBT]
+    # Of an arm that comes to rest the friction of its motion is learnt, all that is no contact:
+    # frozen, it would become an alarm as the arm's noise fades
+    doubt = 1.0 if COME_TO_REST < own[UNREST] < 1.0 else own[DOUBT]
+    calm = max(doubt, own[VALLEY] + HALF_RISE) if released else doubt
     own[CALM] = own[CALM] + dt if score < calm else 0.0
     if own[CALM] >= own[QUIET]:
         blend = -math.expm1(-own[RATE] * dt)

@@ -64,6 +64,7 @@ LASTING = (0, 1, 2)  # further samples for which an increment may have to last
 DELAY_WORTH = 0.02  # [s] of debounce must halve the peaks of a joint,
 WORTHWHILE = 1.5  # and by this factor more
 STUCK_SHARE = 0.2  # of the jolt of a start: torque that may be stuck in the other joints, too
+BIAS_ROUNDS = 2  # in which noise and the monitor's bias are learnt from each other
 RESTED = 0.2  # share of its unrest below which an arm has rested
 REST, SLOW, FAST = 0, 1, 2  # classes: arm has rested; joint stands or creeps; joint moves
 
@@ -76,7 +77,9 @@ class FreeMotion:
     samples: Samples
     external: Array  # (T, n) [N m or N], mean external torque since the previous sample
     free: Flags  # (T,) usable, and no known contact
+    r: Array  # (T, n) [N m or N], residual with its bias
     tared: float = -math.inf  # [s], when the monitor knows its bias at the start
+    bias: Array | None = None  # (T, n) [N m or N], the monitor's, where it is known
 
     def parts(self, count: int) -> list[FreeMotion]:
         """Return the recording several times, each time with another part of it free."""
@@ -132,7 +135,7 @@ def free_motion(
     free = np.isfinite(rows.external).all(axis=1) & samples.valid
     for begin, end in contacts:
         free &= ~((samples.t >= begin) & (samples.t <= end))
-    return FreeMotion(name, samples, rows.external, free)
+    return FreeMotion(name, samples, rows.external, free, rows.r)
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,7 +171,10 @@ class _Windows:
         bias, start = np.zeros_like(external), means[1][filled & (t <= motion.tared)]
         if settings.bias.rate > 0.0:
             filled &= t >= max(t[0] + settings.bias.start_time, motion.tared)
-            followed_bias(t, means[1], filled, settings.bias.rate, bias)
+            if motion.bias is None:
+                followed_bias(t, means[1], filled, settings.bias.rate, bias)
+            else:
+                bias = motion.bias
         short, long = (
             ((y - bias) - np.clip(y - bias, -wrong, wrong))[filled]
             for y, wrong in zip(means, errors, strict=True)
@@ -268,9 +274,9 @@ class _Fit:
         return np.asarray(self.shares == self.shares.max(axis=0))
 
     def sizes(self) -> Array:
-        """Return the largest peaks (3, n) [N m or N]; rare classes: inf."""
-        peak, own = self.largest()[0], self.shape
-        sizes = peak * np.array([own.rest, own.creeping, own.moving])
+        """Return the largest peaks with their margins (3, n) [N m or N]; rare classes: inf."""
+        (peak, margin), own = self.largest(), self.shape
+        sizes = peak * margin * np.array([own.rest, own.creeping, own.moving])
         return np.where(self.known, sizes, np.inf)
 
     def largest(self) -> tuple[Array, Array]:
@@ -322,7 +328,7 @@ def learn_noise(
         motions = motions[0].parts(PARTS)
     settings = replace(settings, noise=replace(settings.noise, spike=_usual_spikes(motions)))
     if settings.bias.rate > 0.0:
-        motions = _with_tare(model, motions, settings)
+        motions = _with_bias(model, motions, settings)
     motions, windows, settings, fits = _fitted(model, motions, settings)
     found, margins = _with_peaks(fits, windows, settings)
     period = float(np.median([w.period for w in windows]))
@@ -370,28 +376,29 @@ def _stuck(model: RobotModel, windows: Sequence[_Windows]) -> Array:
     return STUCK_SHARE * float(np.median(share)) * limit
 
 
-def _with_tare(
+def _with_bias(
     model: RobotModel, motions: Sequence[FreeMotion], settings: MonitorSettings
 ) -> list[FreeMotion]:
-    """Return the recordings with the earliest time at which the monitor may know its bias.
+    """Return the recordings with the bias that the monitor has, and when it knows it.
 
-    That depends on the noise, which is learnt here without the longest tare that may be.
+    Both depend on the noise, as the bias is frozen in doubt. The noise is learnt here from a bias
+    that is never frozen, and without the longest tare that may be.
     """
     longest = LONGEST_TARE * settings.bias.start_time
-    later = [replace(m, tared=float(m.samples.t[0]) + longest) for m in motions]
-    try:
-        _, windows, settings, fits = _fitted(model, later, settings)
-    except ArgumentError:  # all are too short for that
-        return list(motions)
-    found, _ = _with_peaks(fits, windows, settings, marginal=True)
-    found = replace(found, bias=replace(found.bias, doubt=1.0))
-    known = []
-    for motion in motions:
-        t = motion.samples.t
-        taring = np.flatnonzero(monitor_rows(model, motion.samples, found).found == TARING)
-        # A monitor that starts anew later keeps its bias
-        last = min(int(taring[-1]) + 1, t.size - 1) if taring.size else 0
-        known.append(replace(motion, tared=float(t[last])))
+    known = [replace(m, tared=float(m.samples.t[0]) + longest) for m in motions]
+    for _ in range(BIAS_ROUNDS):
+        try:
+            _, windows, changed, fits = _fitted(model, known, settings)
+        except ArgumentError:  # all are too short for that
+            return list(motions)
+        found, _ = _with_peaks(fits, windows, changed, marginal=True)
+        known = []
+        for motion in motions:
+            t, rows = motion.samples.t, monitor_rows(model, motion.samples, found)
+            taring = np.flatnonzero(rows.found == TARING)
+            # A monitor that starts anew later keeps its bias
+            last = min(int(taring[-1]) + 1, t.size - 1) if taring.size else 0
+            known.append(replace(motion, tared=float(t[last]), bias=motion.r - rows.r))
     return known
 
 
@@ -591,7 +598,7 @@ def _alarms_at(
     """Return the recording of every contact that the monitor finds in free motion."""
     scaled, found = _scaled(settings, factor), []
     # What is steady and quiet enough for the bias stays the same
-    doubt = min(settings.bias.doubt / factor, 1.0)
+    doubt = min(settings.bias.doubt * MIN_MARGIN / factor, 1.0)
     scaled = replace(scaled, bias=replace(settings.bias, doubt=doubt))
     for k, motion in enumerate(motions):
         touched = monitor_rows(model, motion.samples, scaled).level >= CONTACT
