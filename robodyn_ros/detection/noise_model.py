@@ -288,17 +288,14 @@ class _Fit:
         margin = np.where(seen, peak / np.where(second > 0.0, second, 1.0), 1.0)
         usual = np.median(peak[peak > 0.0]) if (peak > 0.0).any() else 1.0
         peak = np.maximum(peak, LOWEST_PEAK * usual)
-        return np.maximum(peak, self._stuck_peak()), np.maximum(margin, MIN_MARGIN)
+        stuck = np.zeros_like(peak)
+        stuck[REST], stuck[SLOW] = self.stuck / self.shape.rest, self.stuck / self.shape.creeping
+        return np.maximum(peak, stuck), np.maximum(margin, MIN_MARGIN)
 
     def seen(self) -> Array:
-        """Return the share (n,) of a standing joint's peak that was seen, not stuck."""
-        peak = self.largest()[0][SLOW]
-        return np.where(peak > self._stuck_peak()[SLOW], 1.0, self.peaks[:, SLOW].max(0) / peak)
-
-    def _stuck_peak(self) -> Array:
-        least = np.zeros_like(self.shares)
-        least[REST], least[SLOW] = self.stuck / self.shape.rest, self.stuck / self.shape.creeping
-        return least
+        """Return the share (n,) of a joint's largest peak that was seen, not stuck."""
+        seen = replace(self, stuck=np.zeros_like(self.stuck)).largest()[0] / self.largest()[0]
+        return np.asarray(np.max(np.where(self.usual, seen, 0.0), axis=0))
 
 
 def long_means(motion: FreeMotion, settings: MonitorSettings) -> Array:
