@@ -18,7 +18,7 @@ from rich.progress import track
 import robodyn_ros as rd
 
 NEEDS = ("panda/touches.npz", "panda/panda_gaz.urdf")
-LEAD = 3.0  # a named link is this many times likelier than all others
+LEAD = 4.25  # recommended `isolation.lead`: a named link is so many times likelier than all others
 BEFORE, AFTER = 0.3, 0.5  # [s] about a label that are not called free motion
 NEAR = 0.2  # [s] from a label: an event further away is a false alarm,
 STILL = 0.2  # [N m], if the maker's own external torque moves by less

@@ -16,24 +16,28 @@ from .isolation_settings import IsolationSettings
 from .thresholds import Thresholds
 
 MIN_SIGMA = 1e-6  # [N m or N], least standard deviation
+LARGEST = 1e9  # of thresholds, deviations and friction: their squares are still numbers
 
 
 @dataclass(frozen=True)
 class ThresholdSettings:
     """Thresholds of one level: one number for all joints, or one each."""
 
-    base: tuple[float, ...] = setting((2.0,), "threshold at rest", "N m or N", low=0.0)
+    base: tuple[float, ...] = setting(
+        (2.0,), "threshold at rest", "N m or N", low=0.0, high=LARGEST
+    )
     in_motion: tuple[float, ...] = setting(
         (0.0,),
         "added once a joint moves, for dry friction that the model lacks",
         "N m or N",
         low=0.0,
+        high=LARGEST,
     )
     per_velocity: tuple[float, ...] = setting(
-        (0.0,), "added per unit of speed", "N m s/rad", low=0.0
+        (0.0,), "added per unit of speed", "N m s/rad", low=0.0, high=LARGEST
     )
     per_acceleration: tuple[float, ...] = setting(
-        (0.0,), "added per acceleration", "kg m^2", low=0.0
+        (0.0,), "added per acceleration", "kg m^2", low=0.0, high=LARGEST
     )
 
     def __post_init__(self) -> None:
@@ -77,22 +81,37 @@ class NoiseWindow(ParameterSet):
 
     window: float = setting(0.02, "length of the window", "s", low=1e-3, high=0.1)
     threshold: float = setting(
-        0.0, "a contact deviates by this many standard deviations; 0: no test", low=0.0
+        0.0,
+        "a contact deviates by this many standard deviations; 0: no test",
+        low=0.0,
+        high=LARGEST,
     )
     base: tuple[float, ...] = setting(
-        (1.0,), "standard deviation of a standing or creeping joint", "N m or N", low=MIN_SIGMA
+        (1.0,),
+        "standard deviation of a standing or creeping joint",
+        "N m or N",
+        low=MIN_SIGMA,
+        high=LARGEST,
     )
     in_motion: tuple[float, ...] = setting(
-        (0.0,), "added once a joint moves; negative where that is quieter", "N m or N"
+        (0.0,),
+        "added once a joint moves; negative where that is quieter",
+        "N m or N",
+        low=-LARGEST,
+        high=LARGEST,
     )
     per_velocity: tuple[float, ...] = setting(
-        (0.0,), "added per unit of speed", "N m s/rad", low=0.0
+        (0.0,), "added per unit of speed", "N m s/rad", low=0.0, high=LARGEST
     )
     correlation: tuple[float, ...] = setting(
         (0.0,), "between joints, row by row below the diagonal; a single 0: none", "", -1.0, 1.0
     )
     at_rest: tuple[float, ...] = setting(
-        (0.0,), "base once the whole arm has rested; 0: as before", "N m or N", low=0.0
+        (0.0,),
+        "base once the whole arm has rested; 0: as before",
+        "N m or N",
+        low=0.0,
+        high=LARGEST,
     )
 
     def __post_init__(self) -> None:
@@ -115,12 +134,16 @@ class NoiseSettings(ParameterSet):
     collision: float = setting(
         2.0, "a collision deviates by this many times the threshold", low=1.0, high=1e3
     )
-    speed: float = setting(0.1, "a slower joint creeps", "rad/s or m/s", low=1e-4)
+    speed: float = setting(0.1, "a slower joint creeps", "rad/s or m/s", low=1e-4, high=1e3)
     rest_time: float = setting(
-        1.5, "an arm that stops gets as quiet as `at_rest` with this time constant", "s", low=1e-3
+        1.5, "an arm that stops gets as quiet as `at_rest` with this time constant", "s", 1e-3, 1e3
     )
     spike: tuple[float, ...] = setting(
-        (1e6,), "usual zigzag of the torque from sample to sample; more is not trusted", "N m or N"
+        (1e6,),
+        "usual zigzag of the torque from sample to sample; more is not trusted",
+        "N m or N",
+        low=0.0,
+        high=LARGEST,
     )
 
 
@@ -128,8 +151,12 @@ class NoiseSettings(ParameterSet):
 class DragSettings(ParameterSet):
     """Friction that the model lacks or, negative, has too much of; as `tune` learns it."""
 
-    dry: tuple[float, ...] = setting((0.0,), "against the motion once a joint moves", "N m or N")
-    viscous: tuple[float, ...] = setting((0.0,), "per unit of speed", "N m s/rad")
+    dry: tuple[float, ...] = setting(
+        (0.0,), "against the motion once a joint moves", "N m or N", -LARGEST, LARGEST
+    )
+    viscous: tuple[float, ...] = setting(
+        (0.0,), "per unit of speed", "N m s/rad", -LARGEST, LARGEST
+    )
     speed: float = setting(
         0.05, "joint speed within which `dry` changes sign", "rad/s or m/s", low=1e-4
     )
@@ -140,12 +167,13 @@ class BiasSettings(ParameterSet):
     """Offset of the residual without contact, learnt while the arm is untouched (tare)."""
 
     rate: float = setting(0.0, "rate at which it is learnt; 0: no bias", "1/s", low=0.0, high=10.0)
-    limit: tuple[float, ...] = setting((3.0,), "largest bias", "N m or N", low=0.0)
+    limit: tuple[float, ...] = setting((3.0,), "largest bias", "N m or N", 0.0, LARGEST)
     start_limit: tuple[float, ...] = setting(
         (1.5,),
         "largest bias taken from the first moments, in which a contact may act already",
         "N m or N",
         low=0.0,
+        high=LARGEST,
     )
     start_time: float = setting(
         0.3, "first moments, UNKNOWN, averaged for the bias", "s", low=0.0, high=10.0

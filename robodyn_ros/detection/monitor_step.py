@@ -397,7 +397,7 @@ def take_row(
     if certain.size:
         shrink(gap, rows[R], certain[k])
         for j in range(n):
-            external[k, j] = rows[EXTERNAL, j] if told & USABLE else math.nan
+            external[k, j] = rows[EXTERNAL, j] if own[STEP] != 0.0 else math.nan
     for j in range(n):
         r[k, j] = rows[R, j]
     if CONTACT <= found[k] <= COLLISION:

@@ -16,7 +16,9 @@ it bounds the error of the mean, and y counts only as far as it exceeds that.
 The bias b is what sensors and model are off by. It is learnt while the arm is untouched: while the
 score of all tests has been below `doubt` for `quiet` seconds; otherwise it is frozen. At the start
 the mean of the first moments is taken for it, up to `start_limit`; a contact that is there already
-and exceeds this limit is therefore told.
+and exceeds this limit is therefore told. The first moments must be steady: while the windows leave
+their mean by more than `doubt`, as in the jolt of an arm that starts to move, it begins anew, for
+LONGEST_TARE times `start_time` at most.
 
 A contact begins at a score of 1 and ends below RELEASE, or when the score falls suddenly far below
 its peak: dry friction keeps some of the torque in the joints when a hand lets go. The remainder is
@@ -54,7 +56,9 @@ REST_TIME = (
     1.5  # [s] after a contact in which the valley counts: the joints have settled elsewhere
 )
 NOISE_PER_THRESHOLD = 0.1  # deviation over contact threshold, where no noise is tuned
+LONGEST_TARE = 4.0  # times `start_time`: the bias is taken although the torque is not steady
 RESTING = 0.25  # share of the speed of creeping: no joint of a resting arm is faster
+COME_TO_REST = 0.05  # how far an arm has not come to rest yet, 1 to 0, when it has
 INVOLVED = 0.5  # share of the threshold at which a joint alone is named
 
 # Rows, n numbers each: bias and its limits, at the start and later; sum of the first increments;
@@ -66,18 +70,18 @@ LONG = SHORT + WINDOW_ROWS
 ROWS = LONG + WINDOW_ROWS
 # Scalars: number of samples, sample at the start of each window, windows and thresholds (0: off),
 # speed of the motion term; bias rate, doubt, quiet time, time at the start over which the bias is
-# averaged, that time so far, whether it is known; calm time; score; level, and time above it; the
-# contact's peak, when it ended, and the valley since; score of a collision; time constant with
-# which an arm comes to rest, and how far it has not yet, 1 to 0
+# averaged, that time so far, whether it is known, time since the start; calm time; score; level,
+# and time above it; the contact's peak, when it ended, and the valley since; score of a collision;
+# time constant with which an arm comes to rest, and how far it has not yet, 1 to 0
 (
     COUNT, TAILS, _LONG_TAIL, WINDOWS, _LONG_WINDOW, THRESHOLDS, _LONG_THRESHOLD, SPEED,
-    RATE, DOUBT, QUIET, START_TIME, FIRST_TIME, TARED, CALM, SCORE, LEVEL, ABOVE,
+    RATE, DOUBT, QUIET, START_TIME, FIRST_TIME, TARED, TARE_TIME, CALM, SCORE, LEVEL, ABOVE,
     PEAK, FELL, VALLEY, COLLISION_SCORE, REST_TIME_CONSTANT, UNREST, SCALARS,
-) = (U(k) for k in range(25))  # fmt: skip
+) = (U(k) for k in range(26))  # fmt: skip
 
 STATE = (
-    COUNT, TAILS, _LONG_TAIL, FIRST_TIME, TARED, CALM, SCORE, LEVEL, ABOVE, PEAK, FELL, VALLEY,
-    UNREST,
+    COUNT, TAILS, _LONG_TAIL, FIRST_TIME, TARED, TARE_TIME, CALM, SCORE, LEVEL, ABOVE, PEAK,
+    FELL, VALLEY, UNREST,
 )  # fmt: skip
 
 
@@ -88,7 +92,7 @@ def restart_noise(rows, own):
     own[CALM] = own[SCORE] = own[LEVEL] = own[ABOVE] = 0.0
     own[PEAK], own[FELL], own[VALLEY] = 0.0, -math.inf, 0.0
     if own[TARED] == 0.0:
-        own[FIRST_TIME] = 0.0
+        own[FIRST_TIME] = own[TARE_TIME] = 0.0
         for k in range(U(rows.shape[1])):
             rows[FIRST, k] = rows[BIAS, k] = 0.0
     return 0
@@ -229,6 +233,29 @@ def _begin(own, score, t, dt, debounce):
 
 
 @inline
+def _tare(rows, own, mean, dt):
+    """Average the first moments, anew from the long window while the torque is not steady."""
+    n, window = U(mean.size), own[WINDOWS + U(1)]
+    own[LEVEL] = own[PEAK] = 0.0  # the score was that of the bias
+    own[TARE_TIME] += dt
+    own[FIRST_TIME] += dt
+    steady = own[SCORE] < own[DOUBT] or own[THRESHOLDS + U(1)] == 0.0
+    if window < own[TARE_TIME] < LONGEST_TARE * own[START_TIME] and not steady:
+        own[FIRST_TIME] = window
+        for k in range(n):
+            rows[FIRST, k] = rows[LONG + MEAN, k] * window
+    else:
+        for k in range(n):
+            rows[FIRST, k] += mean[k] * dt
+    if own[FIRST_TIME] >= own[START_TIME]:
+        own[TARED] = 1.0
+    for k in range(n):
+        start, most = rows[FIRST, k] / own[FIRST_TIME], rows[START_LIMIT, k]
+        # Before, it may exceed its limit: only changes count
+        rows[BIAS, k] = min(max(start, -most), most) if own[TARED] != 0.0 else start
+
+
+@inline
 def learn_bias(rows, own, mean, t, dt, score):
     """Follow the bias while the arm is untouched; score: of all tests. Return whether the bias at
     the start is still being averaged.
@@ -237,19 +264,13 @@ def learn_bias(rows, own, mean, t, dt, score):
     if own[RATE] == 0.0:
         return False
     if own[TARED] == 0.0:
-        own[LEVEL] = own[PEAK] = 0.0  # the score was that of the bias
-        own[FIRST_TIME] += dt
-        for k in range(n):
-            rows[FIRST, k] += mean[k] * dt
-        if own[FIRST_TIME] < own[START_TIME]:
-            return True
-        own[TARED] = 1.0
-        for k in range(n):
-            start, most = rows[FIRST, k] / own[FIRST_TIME], rows[START_LIMIT, k]
-            rows[BIAS, k] = min(max(start, -most), most)
+        _tare(rows, own, mean, dt)
         return True
     released = own[LEVEL] == 0.0 and t - own[FELL] < REST_TIME
-    calm = max(own[DOUBT], own[VALLEY] + HALF_RISE) if released else own[DOUBT]
+    # Of an arm that comes to rest the friction of its motion is learnt, all that is no contact:
+    # frozen, it would become an alarm as the arm's noise fades
+    doubt = 1.0 if COME_TO_REST < own[UNREST] < 1.0 else own[DOUBT]
+    calm = max(doubt, own[VALLEY] + HALF_RISE) if released else doubt
     own[CALM] = own[CALM] + dt if score < calm else 0.0
     if own[CALM] >= own[QUIET]:
         blend = -math.expm1(-own[RATE] * dt)

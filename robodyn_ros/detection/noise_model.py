@@ -28,8 +28,9 @@ from ..model.robot import RobotModel
 from ..sensing.sampler import Samples
 from .monitor import monitor_rows
 from .monitor_settings import MIN_SIGMA, BiasSettings, MonitorSettings, NoiseSettings, NoiseWindow
-from .monitor_step import CONTACT
+from .monitor_step import CONTACT, TARING
 from .noise import (
+    LONGEST_TARE,
     followed_bias,
     moving_share,
     spikes,
@@ -62,6 +63,8 @@ USUAL_SPIKES = 0.99  # share of the samples
 LASTING = (0, 1, 2)  # further samples for which an increment may have to last
 DELAY_WORTH = 0.02  # [s] of debounce must halve the peaks of a joint,
 WORTHWHILE = 1.5  # and by this factor more
+STUCK_SHARE = 0.2  # of the jolt of a start: torque that may be stuck in the other joints, too
+BIAS_ROUNDS = 2  # in which noise and the monitor's bias are learnt from each other
 RESTED = 0.2  # share of its unrest below which an arm has rested
 REST, SLOW, FAST = 0, 1, 2  # classes: arm has rested; joint stands or creeps; joint moves
 
@@ -74,6 +77,9 @@ class FreeMotion:
     samples: Samples
     external: Array  # (T, n) [N m or N], mean external torque since the previous sample
     free: Flags  # (T,) usable, and no known contact
+    r: Array  # (T, n) [N m or N], residual with its bias
+    tared: float = -math.inf  # [s], when the monitor knows its bias at the start
+    bias: Array | None = None  # (T, n) [N m or N], the monitor's, where it is known
 
     def parts(self, count: int) -> list[FreeMotion]:
         """Return the recording several times, each time with another part of it free."""
@@ -129,7 +135,7 @@ def free_motion(
     free = np.isfinite(rows.external).all(axis=1) & samples.valid
     for begin, end in contacts:
         free &= ~((samples.t >= begin) & (samples.t <= end))
-    return FreeMotion(name, samples, rows.external, free)
+    return FreeMotion(name, samples, rows.external, free, rows.r)
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,6 +149,7 @@ class _Windows:
     short: Array
     long: Array
     bias: Array
+    jolt: Array  # (n,) by how much the mean of the long window changes before the bias is known
     runs: npt.NDArray[np.int64]  # (K,): for how many samples both windows have been filled
     period: float  # [s]
 
@@ -161,10 +168,13 @@ class _Windows:
             means.append(y)
             errors.append(wrong)
             filled &= full
-        bias = np.zeros_like(external)
+        bias, start = np.zeros_like(external), means[1][filled & (t <= motion.tared)]
         if settings.bias.rate > 0.0:
-            filled &= t - t[0] >= settings.bias.start_time
-            followed_bias(t, means[1], filled, settings.bias.rate, bias)
+            filled &= t >= max(t[0] + settings.bias.start_time, motion.tared)
+            if motion.bias is None:
+                followed_bias(t, means[1], filled, settings.bias.rate, bias)
+            else:
+                bias = motion.bias
         short, long = (
             ((y - bias) - np.clip(y - bias, -wrong, wrong))[filled]
             for y, wrong in zip(means, errors, strict=True)
@@ -175,7 +185,8 @@ class _Windows:
         unrest_of(t, np.ascontiguousarray(qd), noise.speed, noise.rest_time, unrest)
         kept = np.abs(qd)[filled], unrest[filled, None]
         period = float(np.median(np.diff(t)))
-        return cls(*kept, short, long, bias[filled], runs[filled], period)
+        jolt = np.ptp(start, axis=0) if len(start) else np.zeros(external.shape[1])
+        return cls(*kept, short, long, bias[filled], jolt, runs[filled], period)
 
     def classes(self, onset: float) -> Array:
         """Return in which class each joint is at each sample (3, K, n)."""
@@ -250,6 +261,7 @@ class _Fit:
     shape: _Shape
     peaks: Array  # (R, 3, n)
     shares: Array  # (3, n) of all samples
+    stuck: Array  # (n,) [N m or N], least peak of a joint that stands or creeps
 
     @property
     def known(self) -> Flags:
@@ -262,9 +274,9 @@ class _Fit:
         return np.asarray(self.shares == self.shares.max(axis=0))
 
     def sizes(self) -> Array:
-        """Return the largest peaks (3, n) [N m or N]; rare classes: inf."""
-        peak, own = self.largest()[0], self.shape
-        sizes = peak * np.array([own.rest, own.creeping, own.moving])
+        """Return the largest peaks with their margins (3, n) [N m or N]; rare classes: inf."""
+        (peak, margin), own = self.largest(), self.shape
+        sizes = peak * margin * np.array([own.rest, own.creeping, own.moving])
         return np.where(self.known, sizes, np.inf)
 
     def largest(self) -> tuple[Array, Array]:
@@ -275,7 +287,15 @@ class _Fit:
         seen = (kept > 0.0).sum(axis=0) > 1
         margin = np.where(seen, peak / np.where(second > 0.0, second, 1.0), 1.0)
         usual = np.median(peak[peak > 0.0]) if (peak > 0.0).any() else 1.0
-        return np.maximum(peak, LOWEST_PEAK * usual), np.maximum(margin, MIN_MARGIN)
+        peak = np.maximum(peak, LOWEST_PEAK * usual)
+        stuck = np.zeros_like(peak)
+        stuck[REST], stuck[SLOW] = self.stuck / self.shape.rest, self.stuck / self.shape.creeping
+        return np.maximum(peak, stuck), np.maximum(margin, MIN_MARGIN)
+
+    def seen(self) -> Array:
+        """Return the share (n,) of a joint's largest peak that was seen, not stuck."""
+        seen = replace(self, stuck=np.zeros_like(self.stuck)).largest()[0] / self.largest()[0]
+        return np.asarray(np.max(np.where(self.usual, seen, 0.0), axis=0))
 
 
 def long_means(motion: FreeMotion, settings: MonitorSettings) -> Array:
@@ -304,18 +324,12 @@ def learn_noise(
     if len(motions) == 1:
         motions = motions[0].parts(PARTS)
     settings = replace(settings, noise=replace(settings.noise, spike=_usual_spikes(motions)))
-    windows = [_Windows.of(motion, settings) for motion in motions]
-    usable = [k for k, w in enumerate(windows) if len(w.speed) >= MIN_BIN]
-    if not usable:
-        raise ArgumentError("no recording has a free motion as long as a window")
-    motions, windows = [motions[k] for k in usable], [windows[k] for k in usable]
+    if settings.bias.rate > 0.0:
+        motions = _with_bias(model, motions, settings)
+    motions, windows, settings, fits = _fitted(model, motions, settings)
+    found, margins = _with_peaks(fits, windows, settings)
     period = float(np.median([w.period for w in windows]))
     hours = sum(float(m.free.sum()) for m in motions) * period / 3600.0
-    settings = replace(settings, bias=_bias_limits(model, windows, settings.bias))
-    shapes = [_shape(windows, name, settings.noise.speed) for name in ("short", "long")]
-    fits, debounce = _debounced(windows, shapes, settings, period)
-    settings = replace(settings, debounce=debounce)
-    found, margins = _with_peaks(fits, windows, settings)
     allowed = alarms_per_hour * hours
     if alarms_per_hour == 0.0:
         allowed = float(_touched(len(motions)))
@@ -327,6 +341,62 @@ def learn_noise(
     return LearntNoise(
         _scaled(found, factor), _needs(motions, fits), margins, hours, left_out=names
     )
+
+
+def _fitted(
+    model: RobotModel, motions: Sequence[FreeMotion], settings: MonitorSettings
+) -> tuple[list[FreeMotion], list[_Windows], MonitorSettings, list[_Fit]]:
+    """Return the recordings that are long enough, their windows, the settings with bias limits and
+    debounce, and the noise of both windows.
+    """
+    windows = [_Windows.of(motion, settings) for motion in motions]
+    usable = [k for k, w in enumerate(windows) if len(w.speed) >= MIN_BIN]
+    if not usable:
+        raise ArgumentError("no recording has a free motion as long as a window")
+    windows = [windows[k] for k in usable]
+    period = float(np.median([w.period for w in windows]))
+    settings = replace(settings, bias=_bias_limits(model, windows, settings.bias))
+    shapes = [_shape(windows, name, settings.noise.speed) for name in ("short", "long")]
+    fits, debounce = _debounced(windows, shapes, settings, period, _stuck(model, windows))
+    return [motions[k] for k in usable], windows, replace(settings, debounce=debounce), fits
+
+
+def _stuck(model: RobotModel, windows: Sequence[_Windows]) -> Array:
+    """Return the torque (n,) [N m or N] that dry friction may hold in a standing joint, and let
+    go of, where neither model nor sensors see it.
+
+    A joint that breaks away at the start of a recording shows it. As a share of their effort
+    limits the gears of one arm are alike.
+    """
+    limit = np.where(np.isfinite(model.tau_max), model.tau_max, 0.0)
+    share = [float(np.max(w.jolt / np.where(limit > 0.0, limit, np.inf))) for w in windows]
+    return STUCK_SHARE * float(np.median(share)) * limit
+
+
+def _with_bias(
+    model: RobotModel, motions: Sequence[FreeMotion], settings: MonitorSettings
+) -> list[FreeMotion]:
+    """Return the recordings with the bias that the monitor has, and when it knows it.
+
+    Both depend on the noise, as the bias is frozen in doubt. The noise is learnt here from a bias
+    that is never frozen, and without the longest tare that may be.
+    """
+    longest = LONGEST_TARE * settings.bias.start_time
+    known = [replace(m, tared=float(m.samples.t[0]) + longest) for m in motions]
+    for _ in range(BIAS_ROUNDS):
+        try:
+            _, windows, changed, fits = _fitted(model, known, settings)
+        except ArgumentError:  # all are too short for that
+            return list(motions)
+        found, _ = _with_peaks(fits, windows, changed, marginal=True)
+        known = []
+        for motion in motions:
+            t, rows = motion.samples.t, monitor_rows(model, motion.samples, found)
+            taring = np.flatnonzero(rows.found == TARING)
+            # A monitor that starts anew later keeps its bias
+            last = min(int(taring[-1]) + 1, t.size - 1) if taring.size else 0
+            known.append(replace(motion, tared=float(t[last]), bias=motion.r - rows.r))
+    return known
 
 
 def _usual_spikes(motions: Sequence[FreeMotion]) -> tuple[float, ...]:
@@ -385,6 +455,7 @@ def _debounced(
     shapes: Sequence[_Shape],
     settings: MonitorSettings,
     period: float,
+    stuck: Array,
 ) -> tuple[list[_Fit], float]:
     """Return both fits, and the debounce that makes a joint most sensitive for its delay; a
     debounce that the settings have stays.
@@ -396,7 +467,7 @@ def _debounced(
         debounce = settings.debounce or (samples + 0.5) * period * (samples > 0)
         lasting = int(debounce / period)
         fits = [
-            _Fit(shape, _peaks(windows, name, shape, lasting, settings.noise.speed), shares)
+            _Fit(shape, _peaks(windows, name, shape, lasting, settings.noise.speed), shares, stuck)
             for name, shape in zip(("short", "long"), shapes, strict=True)
         ]
         sizes = np.min([fit.sizes() for fit in fits], axis=0)
@@ -442,7 +513,7 @@ def _with_peaks(
         margins.append(margin.max(axis=0))
         shape = fit.shape.scaled(peak)
         z = [getattr(w, name) / shape.at(w, noise.speed) for w in windows]
-        correlation = _correlation(np.vstack(z))
+        correlation = _correlation(np.vstack(z), fit.seen())
         together = _together(z, windows, correlation, lasting)
         # Deviations of the usual class are those of the bulk, the threshold does the rest
         typical = float(np.median(np.max(np.where(fit.usual, peak * together[:, None], 0.0), 0)))
@@ -472,8 +543,11 @@ def _together(
     return np.array([rest or other, other or rest, other or rest])
 
 
-def _correlation(z: Array) -> tuple[float, ...]:
-    """Return the correlations of z (K, n), trimmed, shrunk, row by row below the diagonal."""
+def _correlation(z: Array, seen: Array) -> tuple[float, ...]:
+    """Return the correlations of z (K, n), trimmed, shrunk, row by row below the diagonal.
+
+    seen: share (n,) of each deviation that z shows; the rest is of each joint alone.
+    """
     n = z.shape[1]
     correlation: tuple[float, ...] = (0.0,)
     for _ in range(3):  # each round leaves out what is far from the last one
@@ -481,8 +555,8 @@ def _correlation(z: Array) -> tuple[float, ...]:
         kept = z[d <= np.quantile(d, TRIMMED)]
         C = kept.T @ kept
         C /= np.sqrt(np.outer(np.diag(C), np.diag(C)))
-        correlation = tuple(float(x) for x in (1.0 - SHRINKAGE) * C[np.tril_indices(n, -1)])
-        correlation = correlation or (0.0,)  # a single joint
+        C *= (1.0 - SHRINKAGE) * np.outer(seen, seen)
+        correlation = tuple(C[np.tril_indices(n, -1)].tolist()) or (0.0,)  # a single joint
     return correlation
 
 
@@ -520,6 +594,9 @@ def _alarms_at(
 ) -> list[int]:
     """Return the recording of every contact that the monitor finds in free motion."""
     scaled, found = _scaled(settings, factor), []
+    # What is steady and quiet enough for the bias stays the same
+    doubt = min(settings.bias.doubt * MIN_MARGIN / factor, 1.0)
+    scaled = replace(scaled, bias=replace(settings.bias, doubt=doubt))
     for k, motion in enumerate(motions):
         touched = monitor_rows(model, motion.samples, scaled).level >= CONTACT
         found += [k] * int((touched & motion.free & ~np.roll(touched, 1)).sum())

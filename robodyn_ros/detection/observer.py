@@ -6,11 +6,12 @@ Between two samples the momentum changes by the applied torque, C^T qd - g and t
 So the mean external torque over the step is known up to the curvature of b, and the observer is
 its first-order filter:
 
-    mean = (p_k - p_k-1) / dt - tau - (b_k + b_k-1) / 2,       b = C^T qd - g - friction
+    mean = (p_k - p_k-1) / dt - tau - (b_k + b_k-1) / 2 + friction,       b = C^T qd - g
     r_k  = r_k-1 + (1 - exp(-K dt)) (mean - r_k-1)
 
-which is exact for a constant external torque and any dt, and of second order in dt otherwise. Only
-changes of momentum count: starting in motion leaves no error.
+which is exact for a constant external torque and any dt, and of second order in dt otherwise.
+Friction is its mean over the step (`dynamics.friction.mean_loss`). Only changes of momentum count:
+starting in motion leaves no error.
 """
 
 import math
@@ -24,7 +25,15 @@ import numpy.typing as npt
 from ..dynamics.compile import U1, U3, index, inline, kernel
 from ..dynamics.cpython_binding import bind
 from ..dynamics.dispatch import for_kernel, per_joint, states_of
-from ..dynamics.friction import WIDTH, friction_of_drive, friction_over_log, next_sign
+from ..dynamics.friction import (
+    WIDTH,
+    friction_of_drive,
+    friction_over_log,
+    mean_loss,
+    mean_losses,
+    next_sign,
+    usual_inertia,
+)
 from ..dynamics.momentum import _momentum_terms, momentum_terms
 from ..errors import ArgumentError
 from ..model import packed_model as at
@@ -35,7 +44,7 @@ Array = npt.NDArray[np.float64]
 
 # What the observer keeps behind the model's block: switches, then vectors of n numbers
 STARTED, DT, GRAVITY_FREE, FRICTION = (U(k) for k in range(4))
-GAIN, R, P, B, P_NEW, CTQD, G, S, QD, LOSSES = (U(k) for k in range(10))
+GAIN, R, P, B, P_NEW, CTQD, G, S, QD, LOST, INERTIA, LOSSES = (U(k) for k in range(12))
 VECTORS = int(LOSSES) + FRICTION_ROWS
 SWITCHES = U(4)
 
@@ -60,7 +69,7 @@ def observe(block, q, qd, tau, out):
     dt, started = block[s + DT], block[s + STARTED] != 0.0
     gain, blend = -1.0, 0.0
     for k in range(n):
-        b, drive = ctqd[k], tau[k]
+        b, drive, loss = ctqd[k], tau[k], 0.0
         if block[s + GRAVITY_FREE] == 0.0:
             b -= g[k]
         else:
@@ -69,10 +78,13 @@ def observe(block, q, qd, tau, out):
             f, i = v + LOSSES * n + k, v + S * n + k
             before = block[v + QD * n + k]
             block[i] = next_sign(block, f, n, block[i], before, started, qd[k], dt)
-            b -= friction_of_drive(block, f, n, block[i], qd[k], drive)
-            block[v + QD * n + k] = qd[k]
+            lost = friction_of_drive(block, f, n, block[i], qd[k], drive)
+            inertia = block[v + INERTIA * n + k]
+            loss = mean_loss(block[v + LOST * n + k], lost, before, qd[k], inertia, dt)
+            block[v + QD * n + k], block[v + LOST * n + k] = qd[k], lost
         if started:
             mean = (p[k] - block[v + P * n + k]) / dt - tau[k] - 0.5 * (b + block[v + B * n + k])
+            mean += loss
             if block[v + GAIN * n + k] != gain:  # most arms have one gain for all joints
                 gain = block[v + GAIN * n + k]
                 blend = -math.expm1(-gain * dt)
@@ -148,6 +160,7 @@ class MomentumObserver:
         self._own[int(GRAVITY_FREE)], self._own[int(FRICTION)] = gravity_free, friction
         self._vectors = self._own[int(SWITCHES) :].reshape(VECTORS, n)
         self._vectors[int(GAIN)] = self.gain
+        self._vectors[int(INERTIA)] = usual_inertia(model) if friction else 1.0
         losses = _packed_friction(model, friction_width)
         self._vectors[int(LOSSES) :] = friction_rows(losses)
 
@@ -187,7 +200,7 @@ class MomentumObserver:
         If the model or the definition of the external torque differs, the next sample only starts
         this one.
         """
-        for vector in (R, P, B, S, QD):
+        for vector in (R, P, B, S, QD, LOST):
             self._vectors[int(vector)] = other._vectors[int(vector)]
         alike = self.model is other.model and all(
             self._own[int(k)] == other._own[int(k)] for k in (GRAVITY_FREE, FRICTION)
@@ -286,7 +299,8 @@ def residual(
         losses, drive = np.zeros_like(p), torque + g if gravity_free else torque
         packed = _packed_friction(model, friction_width)
         friction_over_log(packed, dt, qd_log.ravel(), drive.ravel(), losses.reshape(-1))
-        b = b - losses
+        mean_losses(usual_inertia(model), dt, qd_log.ravel(), losses.reshape(-1))
+        torque = torque - losses
     r = np.zeros_like(p)
     if times.size:
         _filter_log(gains, dt, p.ravel(), b.ravel(), torque.ravel(), r.reshape(-1))

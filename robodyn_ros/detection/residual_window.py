@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..dynamics.dispatch import for_kernel
-from ..dynamics.friction import friction_over_log
+from ..dynamics.friction import friction_over_log, mean_losses, usual_inertia
 from ..errors import ArgumentError
 from ..model.packed_model import pack_friction
 from ..model.robot import RobotModel
@@ -93,6 +93,7 @@ class ResidualWindow:
         packed, losses = pack_friction(model, self.errors.friction_width), np.zeros(self.q.shape)
         qd, tau = for_kernel(self.qd).ravel(), for_kernel(self.tau).ravel()
         friction_over_log(packed, self.dt, qd, tau, losses.reshape(-1))
+        mean_losses(usual_inertia(model), self.dt, qd, losses.reshape(-1))
         return losses
 
     def _deviation(self, r: Array, noise: npt.ArrayLike | None) -> Array:

@@ -8,6 +8,12 @@ first bend (presliding), so s follows Dahl's law with a smooth end value:
     ds/dt = |qd| / presliding (tanh(qd / width) - s)      in motion,
     ds/dt = -s / RELAXATION_TIME                          at rest.
 
+Over a sample that is long beside the time in which friction brakes a joint, the velocity relaxes
+and friction with it: its mean is not half of both ends. With the slope c of friction over speed
+and the joint's inertia J it is, exactly for a line, a sum of both ends with the shares
+
+    w = 1/x - 1/(exp(x) - 1)  of the start,      1 - w  of the end,       x = c dt / J
+
 So noise of the velocity at rest moves s but little, and leaves none of it. Beyond the highest
 speed for which the law is known, `friction_speed`, friction stays what it is there.
 """
@@ -22,9 +28,12 @@ from ..model.packed_model import U, friction_rows, pack_friction
 from ..model.robot import RobotModel
 from .compile import index, inline, kernel, samples
 from .dispatch import Array, ArrayLike, bind_to, checked, evaluate, finite, for_kernel, states_of
+from .mass_matrix import mass_matrix
 
 REST_SPEED = 1e-3  # [rad/s or m/s]: below it a joint is at rest
 RELAXATION_TIME = 0.1  # [s], time constant with which s decays at rest
+STIFFEST = 50.0  # steps over relaxation times: the mean is the end
+LEAST_INERTIA = 1e-9  # [kg m^2 or kg]
 WIDTH = 0.02  # [rad/s or m/s], of the step where a sharp one would follow noise
 
 
@@ -85,6 +94,38 @@ def next_sign(p, f, d, s, before, begun, v, dt):
     if p[f + at.PRESLIDING * d] <= 0.0:
         return sliding(p, f, d, s, v, dt)
     return sliding(p, f, d, s, 0.5 * (before + v), dt) if begun else 0.0
+
+
+@inline
+def mean_loss(before, after, v_before, v, inertia, dt):
+    """Return the mean friction over a step of dt [s] from its values and speeds at both ends."""
+    x = 0.0
+    if v != v_before:
+        x = min((after - before) / (v - v_before) * dt / inertia, STIFFEST)
+    share = 0.5 - x / 12.0 if x < 0.01 else 1.0 / x - 1.0 / math.expm1(x)
+    if x <= 0.0:
+        share = 0.5
+    return after + share * (before - after)
+
+
+@kernel("int64(vector, vector, vector, vector)")
+def mean_losses(inertia, dt, qd, losses):
+    """Replace the friction at each sample of a log (T n) by its mean since the sample before."""
+    n = U(inertia.size)
+    for k in range(n):
+        before = losses[k]
+        for t in range(U(1), U(dt.size)):
+            i = t * n + k
+            after = losses[i]
+            losses[i] = mean_loss(before, after, qd[i - n], qd[i], inertia[k], dt[t])
+            before = after
+    return 0
+
+
+def usual_inertia(model: RobotModel) -> Array:
+    """Return the inertia (n,) [kg m^2 or kg] of each joint in the middle of all ranges."""
+    low, high = (np.where(np.isfinite(x), x, 0.0) for x in (model.q_min, model.q_max))
+    return np.asarray(np.maximum(np.diag(mass_matrix(model, 0.5 * (low + high))), LEAST_INERTIA))
 
 
 @kernel("int64(vector, vector, vector)")

@@ -118,6 +118,8 @@ def learn(
     )
     limit = np.where(np.isfinite(model.tau_max), model.tau_max, 1.0)
     floor = np.where(limit > 0.0, MIN_THRESHOLD * limit, MIN_THRESHOLD)
+    long = learnt.settings.noise.long  # the joints' own thresholds are not finer
+    floor = np.maximum(floor, long.threshold * np.array(long.base))
     r, qd = [], []
     for motion in motions:
         rows = monitor_rows(model, motion.samples, learnt.settings)
@@ -198,7 +200,7 @@ def smallest_forces(
 def _needed_force(settings: MonitorSettings, tau: Array, qd: Array, model: RobotModel) -> Array:
     """Return the force [N] at which the first test answers, for torques (n, D) of unit forces."""
     noise, speed = settings.noise, np.abs(qd)
-    limit = settings.contact.thresholds(model).at(speed[None])[0]
+    limit = settings.contact.thresholds(model).at(speed)
     shares = [(np.abs(tau) / limit[:, None]).max(axis=0)]
     for window in (noise.short, noise.long):
         if window.threshold > 0.0:

@@ -1,12 +1,15 @@
 """RigidPlant: forward dynamics with friction, joint stops, pushes and obstacles."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
+from ..dynamics.friction import usual_inertia
 from ..dynamics.mass_matrix import mass_matrix
 from ..errors import ArgumentError, RobodynError, one_of, positive
+from ..model import packed_model as at
 from ..model.packed_model import aligned_copy, pack_frame
 from ..model.robot import RobotModel
 from .obstacles import Obstacle, Plane, Probe, Sphere
@@ -15,6 +18,8 @@ from .rigid_step import FOURTH_ORDER, SEMI_IMPLICIT, rigid_step
 from .sensors import SensorModel
 
 METHODS = {"semi_implicit": SEMI_IMPLICIT, "fourth_order": FOURTH_ORDER}
+# Step over the time in which friction brakes a joint, within which each method is stable
+LONGEST_STEPS = {SEMI_IMPLICIT: 1.0, FOURTH_ORDER: 2.0}
 STOP_FREQUENCY = 100.0  # [rad/s], of a joint's inertia on its stop
 BRAKE_FREQUENCY = 300.0  # [rad/s], of a locked joint's inertia on its brake
 EMPTY = np.zeros(0)
@@ -26,7 +31,7 @@ class RigidPlant(Plant):
     q (n,) [rad or m] and qd (n,) [rad/s or m/s]: initial state, 0 by default. method:
     'fourth_order' (Runge-Kutta) or 'semi_implicit' (Euler); each step is cut into `substeps`.
     friction: the model's friction, whose step is smoothed over at least `friction_width`
-    [rad/s or m/s].
+    [rad/s or m/s]; long steps are cut further as it needs.
     stops: whether joints bounce softly off their limits. saturate: whether torques are clipped to
     the actuator limits. probes: balls on the robot that touch obstacles; by default one at each
     link's origin. seed: random seed of the sensor noise.
@@ -86,6 +91,7 @@ class RigidPlant(Plant):
         motors = np.column_stack([self.motor_limit, self.motor_gain, self.motor_bias])
         friction, stops, springs = self._friction_rows(), self._stop_rows(), self._spring_rows()
         self._drives = np.hstack([friction, stops, motors, springs]).ravel()
+        self._braking_rate = self._fastest_braking(friction)
 
     def _spring_rows(self) -> Array:
         return np.zeros((self.model.n, 6))
@@ -98,7 +104,20 @@ class RigidPlant(Plant):
         return self.state.q
 
     def _substeps(self, dt: float) -> int:
-        return self.substeps
+        """At long steps more than asked for: friction would make the integration unstable."""
+        longest = LONGEST_STEPS[self.method]
+        return max(self.substeps, math.ceil(dt * self._braking_rate / longest))
+
+    def _fastest_braking(self, friction: Array) -> float:
+        """Return the highest rate [1/s] at which friction, rows (n, 9), brakes a slow joint."""
+        viscous, coulomb, stiction, width, travel = (
+            friction[:, int(k)]
+            for k in (at.VISCOUS, at.COULOMB, at.STICTION, at.WIDTH, at.PRESLIDING)
+        )
+        inertia, dry = usual_inertia(self.model), np.maximum(coulomb, stiction)
+        smooth = (viscous + dry / width) / inertia
+        bending = viscous / inertia + np.sqrt(dry / np.where(travel > 0.0, travel, 1.0) / inertia)
+        return float(np.max(np.where(travel > 0.0, bending, smooth)))
 
     def _stop_rows(self) -> Array:
         """Return limits, stiffness, damping of each stop (n, 4); locked: both limits equal."""

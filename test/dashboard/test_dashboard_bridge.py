@@ -25,10 +25,6 @@ for setting in (
     "controller_node:arm.timeout:=1.0",
     "controller_node:rate:=100.0",
     "dynamics_node:rate:=100.0",
-    # At 100 Hz the controller shakes an arm with friction, and its friction is hard to follow
-    "simulator_node:plant.friction:=false",
-    "controller_node:arm.friction:=false",
-    "dynamics_node:effort.friction:=none",
 ):
     ARGS += ["-p", setting]
 

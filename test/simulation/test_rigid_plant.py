@@ -423,7 +423,7 @@ def test_obstacles_check_their_numbers(make):
 
 
 def test_divergence_is_reported():
-    plant = RigidPlant(KUKA, BENT)
+    plant = RigidPlant(KUKA, BENT, friction=False)  # with it, steps are cut
     with pytest.raises(rd.RobodynError, match="smaller dt"):
         run(plant, 100.0, dt=0.5)
 
