@@ -20,6 +20,8 @@ from detection_runs import Arm
 import robodyn_ros as rd
 from robodyn_ros.detection.faults.settings import FaultSettings
 from robodyn_ros.detection.monitor import ContactMonitor
+from robodyn_ros.detection.payload_noise import payload_noise
+from robodyn_ros.recording.offline import samples_of
 from robodyn_ros.sensing.effort_settings import EffortSettings
 from robodyn_ros.sensing.sample import Sample, Status
 from robodyn_ros.simulation.disturbances import perturbed
@@ -179,6 +181,14 @@ class Happening:
             }.get(case.kind)
             plant.fail(self.joint, case.kind, self.value)
 
+    def loaded_limit(self, limit: Array) -> Array:
+        """The thresholds of an arm that holds the payload: its noise is larger."""
+        case, noise = self.case, np.full(limit.size, LWR_SENSORS.velocity_noise)
+        sides = (self.model, self.plant.model)
+        empty, loaded = (x if case.commanded else x.replace(rotor_inertia=0.0) for x in sides)
+        gain = gain_of(case.robot, case.commanded)
+        return np.hypot(limit, payload_noise(empty, loaded, gain, DT, noise))
+
     def push(self, limit: Array, rho: float, seconds: float) -> None:
         """Push a random link; rho: the largest torque over the threshold."""
         random, model, plant = self.random, self.model, self.plant
@@ -228,7 +238,7 @@ def simulate(case: Case, limit: Array | None = None):
         if k == onset:
             what.begin(q, qd, np.ones(n) if limit is None else limit)
         if case.late_push and k == onset + round(2.0 / DT):
-            what.push(limit, 2.0, 0.3)
+            what.push(what.loaded_limit(limit), 2.0, 0.3)
         command = law.plan[k - 1] - law.stiffness * q - law.damping * qd
         state = plant.step(command, DT)
         q, qd = np.round(state.q / step) * step, state.qd + noise[0, k]
@@ -312,7 +322,7 @@ def follow_case(case: Case) -> Told:
     names: list[tuple[float, str, str, float, str]] = []
     alarm, clear, pushed = math.inf, math.inf, False
     rows = np.zeros_like(log[1])
-    samples = rd.detect(model, rd.Log(*log), settings, commanded=case.commanded).samples
+    samples = samples_of(model, rd.Log(*log))
     for k in range(len(log[0])):
         sample = Sample(
             float(samples.t[k]),

@@ -40,6 +40,7 @@ from .link_naming import LinkDecisions
 from .monitor_settings import MonitorSettings
 from .noise import BIAS, NoiseDetector, mean_noise
 from .observer import MomentumObserver
+from .payload_noise import payload_doubt, payload_noise
 from .verdict import LEAST_FORCE, Ended, Verdict
 from .wrench import external_wrench, followed_force
 
@@ -90,6 +91,8 @@ class ContactMonitor:
     ) -> None:
         self.model = model
         self._payload: Payload | None = None  # taken over into the observed model
+        self._payload_doubt = np.zeros(model.n)  # by how much its weight may be off
+        self._usual_step = 0.0  # [s] between samples when it was taken over
         self._with_faults = faults
         self._surfaces = (surfaces or surface_points(model)) if links else None
         self._link_side: RobotModel | None = None  # the model without rotors, once it is needed
@@ -191,6 +194,12 @@ class ContactMonitor:
     def carry(self, payload: Payload | None, t: float) -> None:
         """`set_payload` after a sample at time t [s], of a payload that is known to be valid."""
         self._payload = payload
+        self._usual_step = float(self._own[int(at.STEP)]) or self._usual_step
+        estimate = None if payload is None or self.cases is None else self.cases.covariance
+        if estimate is None or payload is None:
+            self._payload_doubt = np.zeros(self.model.n)
+        else:
+            self._payload_doubt = payload_doubt(self.model, payload.link, estimate)
         parts = self._parts
         self.apply(self.prepare(parts.settings, parts.effort))
         if self._parts.faults is not None:
@@ -230,14 +239,15 @@ class ContactMonitor:
         if settings.wrench_link:
             model.frame(settings.wrench_link)
         observer = MomentumObserver(
-            self._observed(effort.side),
+            self._observed(effort.side, self._payload),
             one_or_each(settings.gain),
             settings.friction or effort.friction == "model",
             gravity_free=settings.gravity_free or effort.gravity == "removed",
         )
+        added = self._payload_noise(observer, effort.side)
         detector = CollisionDetector(
-            settings.contact.thresholds(model),
-            settings.collision.thresholds(model),
+            settings.contact.thresholds(model).above(added),
+            settings.collision.thresholds(model).above(added),
             model,
             debounce=settings.debounce,
             hysteresis=settings.hysteresis,
@@ -266,16 +276,26 @@ class ContactMonitor:
         torque = torque_of(settings, effort, commanded)
         return FaultStream(self.model, settings.faults, limit, torque)
 
-    def _observed(self, side: str) -> RobotModel:
-        """Return the model that moves by the torque of this side: sensors see no rotors. It holds
-        the payload that was taken over.
+    def _observed(self, side: str, payload: Payload | None) -> RobotModel:
+        """Return the model that moves by the torque of this side, with a payload: sensors see no
+        rotors.
         """
         model = self.model
         if side == "link" and model.rotor_inertia.any():
             if self._link_side is None:
                 self._link_side = model.replace(rotor_inertia=0.0)
             model = self._link_side
-        return model if self._payload is None else model.replace(payload=self._payload)
+        return model if payload is None else model.replace(payload=payload)
+
+    def _payload_noise(self, observer: MomentumObserver, side: str) -> Array:
+        """Return what the payload that was taken over adds to the noise of the residual (n,)."""
+        if self._payload is None or self._usual_step == 0.0:
+            return np.zeros(self.model.n)
+        noise = np.sqrt(self._rows[int(at.QD_VARIANCE)])
+        empty = self._observed(side, None)
+        step = self._usual_step
+        added = payload_noise(empty, observer.model, observer.gain, step, noise)
+        return np.asarray(np.hypot(added, self._payload_doubt))
 
     def apply(self, parts: _Parts) -> None:
         """Take over what was prepared, between two samples: nothing jumps."""

@@ -1,7 +1,7 @@
 """Blocks of samples: what the fault hypotheses are fitted to, one row per 20 ms.
 
 A block holds for each joint the mean external torque y and what each fault would make of it: 1
-for a bias, the torque for a motor, the direction and the speed of motion for friction, and four
+for a bias, the torque for a motor, the direction and the speed of motion for friction, and ten
 columns for a payload. All are in units of the noise: that of y while nothing touches the arm,
 plus a share of y itself, which stands for what is proportional to it.
 
@@ -13,7 +13,7 @@ import math
 
 from ...dynamics.compile import U1, inline
 from ...model.packed_model import U
-from .payload_columns import link_velocities, payload_columns
+from .payload_columns import UNKNOWNS, link_velocities, payload_columns
 
 BLOCK = 0.02  # [s]
 CAPACITY = U(64)  # blocks kept
@@ -30,7 +30,7 @@ ERROR_SHARE, ERROR_TIME = 0.5, 0.5  # share of noise that is slow, e.g. model er
 
 # Columns of a block
 Y, ONE, TAU, SIGN, SPEED, MASS = (U(k) for k in range(6))
-COLUMNS = U(9)  # MASS is the first of four
+COLUMNS = MASS + UNKNOWNS
 # Numbers of a block that all joints share: end [s], duration [s], decay and gain of the slow
 # noise's estimate, deviation of its innovation, decays of the courses of a touch
 END, SECONDS, DECAY, GAIN, DEVIATION, DECAYS = (U(k) for k in range(6))
@@ -152,7 +152,7 @@ def _end_block(block, ring, marks, columns, rows, own, t, q, qd, calm):
         ring[at, k, TAU] = rows[SUM_TAU, k] / sigma
         ring[at, k, SIGN] = -rows[SUM_SIGN, k] / sigma
         ring[at, k, SPEED] = -rows[SUM_QD, k] / sigma
-        for i in range(U(4)):
+        for i in range(UNKNOWNS):
             ring[at, k, MASS + i] = columns[k, i] / sigma
         # The slow error before this block, from y alone
         off = ring[at, k, Y] - rows[SLOW, k]

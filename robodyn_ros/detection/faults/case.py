@@ -17,10 +17,13 @@ from .evidence import (
     ONSETS,
     STARTS,
     add_block,
+    estimate_payload,
     restart_evidence,
     skip_block,
     start_evidence,
+    weigh_payload,
 )
+from .payload_columns import UNKNOWNS
 from .race import race
 
 # Codes of what is told
@@ -52,14 +55,14 @@ CHANGED, FOLLOW = 1, 2  # what a sample leads to, as bits
     CANDIDATE, CANDIDATE_JOINT, AGREEMENTS, GRACE_UNTIL, SCALARS,
 ) = (of.SCALARS + U(k) for k in range(27))  # fmt: skip
 # What is told: code, joint, value, confidence, onset [s], codes of the second and, of an undecided
-# case, of the first; joint of the candidates; first moment of a payload (3) [kg m], deviation of
-# its mass [kg]; changes of the name; friction as (dry, viscous) and the speed it is told for;
-# probability of each hypothesis
+# case, of the first; deviation of a payload's mass [kg]; changes of the name; friction as (dry,
+# viscous) and the speed it is told for; first moment of a payload (3) [kg m] and its inertia about
+# the link's origin (6) [kg m^2]; probability of each hypothesis
 (
-    CODE, JOINT, VALUE, CONFIDENCE, ONSET, SECOND, BEST, MOMENT, _M1, _M2, MASS_ERROR, CHANGES,
-    MASS, DRY, VISCOUS, SPEED, CHANCES,
-) = (U(k) for k in range(17))  # fmt: skip
-
+    CODE, JOINT, VALUE, CONFIDENCE, ONSET, SECOND, BEST, MASS_ERROR, CHANGES, MASS, DRY, VISCOUS,
+    SPEED, MOMENT,
+) = (U(k) for k in range(14))  # fmt: skip
+CHANCES = MOMENT + UNKNOWNS - U1
 TOLD = CHANCES + by.HYPOTHESES
 
 # Rows behind those of `race`: time at rest while others move [s], speed before the alarm
@@ -114,7 +117,7 @@ def _close(own, told):
 
 
 @inline
-def _open(ring, marks, gram, filters, bank, rows, own, told, t):
+def _open(ring, marks, gram, filters, bank, rows, own, told, work, t):
     if own[OPEN] != PAUSED:
         for i in range(TOLD):
             told[i] = 0.0
@@ -122,6 +125,7 @@ def _open(ring, marks, gram, filters, bank, rows, own, told, t):
     own[OPEN], own[ALARM], own[NEXT] = 1.0, t, t + own[FIRST]
     own[CANDIDATE] = own[AGREEMENTS] = 0.0
     restart_evidence(gram, filters, bank)
+    work[:] = 0.0
     count = int(own[of.COUNT])
     oldest, first = max(count - int(of.CAPACITY) + 8, 0), count
     own[ALARM_BLOCK], own[TURN] = float(count), 0.0
@@ -138,7 +142,7 @@ def _open(ring, marks, gram, filters, bank, rows, own, told, t):
 
 
 @inline
-def _catch_up(ring, marks, gram, filters, bank, own, dt):
+def _catch_up(ring, marks, gram, filters, bank, rows, own, work, dt):
     """Add blocks that are not in the evidence yet, a few per millisecond of samples."""
     left = PART * int(math.ceil(dt / 1e-3 - 0.5)) + 1
     while own[PROCESSED] < own[of.COUNT] and left > 0:
@@ -152,6 +156,9 @@ def _catch_up(ring, marks, gram, filters, bank, own, dt):
         own[TURN] += 1.0
         if own[TURN] == float(STARTS):
             own[TURN] = 0.0
+            if number > own[ALARM_BLOCK]:
+                fade = math.exp(-marks[at, of.SECONDS] / own[WINDOW])
+                weigh_payload(ring, rows, at, fade, work)
             own[PROCESSED] += 1.0
         left -= 1
     return own[PROCESSED] >= own[of.COUNT]
@@ -203,7 +210,7 @@ def _name(rows, own, table, hypothesis):
 
 
 @inline
-def _tell(rows, told, table, phi, code, hypothesis, confidence, second, onset):
+def _tell(rows, told, table, phi, work, code, hypothesis, confidence, second, onset):
     """Write what is told about a hypothesis."""
     joint, value = table[hypothesis, by.JOINT], table[hypothesis, by.VALUE]
     if code in (COLLISION, UNDECIDED):
@@ -215,10 +222,11 @@ def _tell(rows, told, table, phi, code, hypothesis, confidence, second, onset):
     elif code in (EFFORT_SCALE, EFFORT_SIGN):
         value = 1.0 / (1.0 + value) if abs(1.0 + value) > 1e-6 else math.inf
     elif code == PAYLOAD:
-        joint = -1.0
-        for i in range(U(3)):
+        estimate_payload(phi, work)
+        joint, value = -1.0, phi[0]
+        for i in range(UNKNOWNS - U1):
             told[MOMENT + i] = phi[U1 + i]
-        told[MASS_ERROR] = math.sqrt(phi[U(4)])
+        told[MASS_ERROR] = math.sqrt(phi[UNKNOWNS])
     elif code == FRICTION:
         told[DRY], told[VISCOUS] = table[hypothesis, by.VALUE], table[hypothesis, by.OTHER]
         told[SPEED] = rows[of.MOVED, U(int(joint))]
@@ -277,7 +285,7 @@ def _decide(gram, bank, rows, own, told, table, phi, work, t, final):
         p, other = table[by.TOUCH, by.CHANCE], code
     elif new != code:
         return
-    _tell(rows, told, table, phi, new, hypothesis, p, other, onset)
+    _tell(rows, told, table, phi, work, new, hypothesis, p, other, onset)
 
 
 @inline
@@ -311,7 +319,7 @@ def follow_case(
     if touched and own[OPEN] != 1.0:
         if t < own[GRACE_UNTIL]:
             return 0
-        _open(ring, marks, gram, filters, bank, rows, own, told, t)
+        _open(ring, marks, gram, filters, bank, rows, own, told, work, t)
         own[TOUCHED] = t
         return CHANGED
     if not is_open:
@@ -321,7 +329,7 @@ def follow_case(
     paused = own[OPEN] == PAUSED
     if ended and not paused:
         _watch_rest(rows, own, t)
-    complete = not paused and _catch_up(ring, marks, gram, filters, bank, own, dt)
+    complete = not paused and _catch_up(ring, marks, gram, filters, bank, rows, own, work, dt)
     calm, code = t - own[TOUCHED], int(told[CODE])
     if calm > (own[HOLD] if _is_fault(code) else own[CLOSE]) + RESOLUTION:
         _close(own, told)

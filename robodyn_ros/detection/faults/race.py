@@ -139,7 +139,7 @@ def _race_since(rows, gram, bank, rest, age, s, motor_side, measured, table, phi
             _offer(table, BRAKE, each + held + BRAKE_PRIOR + certain, joint, 0.0, 0.0, start)
     _offer(table, TOUCH, each + touch, -1.0, 0.0, 0.0, start)
     gain = fit_payload(gram, s, phi, work)
-    _offer(table, LOAD, base + 0.5 * TEMPER * gain + LOAD_PRIOR, -1.0, phi[0], phi[4], start)
+    _offer(table, LOAD, base + 0.5 * TEMPER * gain + LOAD_PRIOR, -1.0, phi[0], 0.0, start)
 
 
 @inline
