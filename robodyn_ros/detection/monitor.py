@@ -41,6 +41,7 @@ from .monitor_settings import MonitorSettings
 from .noise import BIAS, NoiseDetector, mean_noise
 from .observer import MomentumObserver
 from .payload_noise import payload_doubt, payload_noise
+from .thresholds import Thresholds
 from .verdict import LEAST_FORCE, Ended, Verdict
 from .wrench import external_wrench, followed_force
 
@@ -165,6 +166,11 @@ class ContactMonitor:
             -math.inf, Level.UNKNOWN, np.zeros(self.model.n), cause=cause, payload=self._payload
         )
         return self._verdict
+
+    @property
+    def thresholds(self) -> Thresholds:
+        """Contact thresholds in force: those of the settings, and what a payload adds."""
+        return self._parts.detector.contact
 
     @property
     def cases(self) -> FaultStream | None:

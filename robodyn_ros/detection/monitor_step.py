@@ -280,13 +280,10 @@ def _judge(
         own[SETTLED] = 0.0
         return SETTLING if math.isnan(own[EFFORT_FACTOR]) else SCALED
     if own[COMMANDED] != 0.0:
-        # A joint that stands while others move, and whose velocity is measured, may be locked
-        moving = False
-        for k in range(n):
-            moving = moving or q[k] != stuck[READING, k]
+        # A joint whose velocity is measured, with its noise, is held: by a push, or locked
         for k in range(n):
             enough[k] = own[STUCK_SHARE] * rows[LIMIT, k]
-            if abs(r[k]) <= enough[k] or (moving and same[k] == 0.0):
+            if abs(r[k]) <= enough[k] or same[k] == 0.0:
                 enough[k] = math.inf
         found = find_stuck(stuck, q, change, enough, dt, own[STUCK_TIME], own[STUCK_SAMPLES])
         if own[STUCK_JOINT] < 0.0:

@@ -18,7 +18,7 @@ Array = npt.NDArray[np.float64]
 
 POSTURES = 32  # at random: the arm moves on
 PEAK = 5.5  # largest noise over its standard deviation
-DOUBT = 2.0  # standard deviations that an estimate may be off by
+DOUBT = 3.0  # standard deviations that an estimate may be off by
 
 
 def payload_noise(

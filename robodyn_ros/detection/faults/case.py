@@ -31,6 +31,7 @@ NONE, UNDECIDED, COLLISION, PAYLOAD, FREE_SWINGING, EFFECTIVENESS, BIAS = range(
 LOCKED, FRICTION, SENSOR_FREEZE, EFFORT_SCALE, EFFORT_SIGN = range(7, 12)
 
 FREE_SHARE = 0.12  # share of the torque below which a motor counts as free-swinging
+UNSIGNED = 0.02  # share of the torque below which its sign is that of the jump
 JUMP_ERROR = 0.25  # of the jump of the reported torque, against the scale it should show
 DOUBT_TIME = 0.6  # [s] after the alarm: what is still below doubt is a collision
 TOUCHED_CHANCE = 0.75  # probability of a touch from which on it is told then
@@ -197,13 +198,18 @@ def _name(rows, own, table, hypothesis):
     if hypothesis == by.FROZEN:
         return SENSOR_FREEZE
     share, k = 1.0 + table[by.MOTOR, by.VALUE], U(int(table[by.MOTOR, by.JOINT]))
-    if share < -2.0 * FREE_SHARE:
-        return EFFORT_SIGN
     scaled = own[MOTOR_SIDE] == 0.0 or share > 1.0
     if own[COMMANDED] == 0.0 and rows[of.JUMP_AT, k] > own[ALARM] - 1.0:
         before, after = rows[of.JUMP_FROM, k], rows[of.JUMP_TO, k]
         if share * after > 0.0 and abs(share * after - before) < JUMP_ERROR * abs(before):
             scaled = True
+    if abs(share) < UNSIGNED:
+        before, after = rows[of.JUMP_FROM, k], rows[of.JUMP_TO, k]
+        fits = abs(abs(share * after) - abs(before)) < by.JUMP_ERROR * abs(before)
+        clear = fits and abs(before) > by.CLEAR_LOAD * of.noise_of(rows, k)
+        share = math.copysign(share, before * after if clear else 1.0)
+    if share < (0.0 if scaled else -2.0 * FREE_SHARE):
+        return EFFORT_SIGN
     if scaled:
         return EFFORT_SCALE
     return FREE_SWINGING if share < FREE_SHARE else EFFECTIVENESS
@@ -239,7 +245,8 @@ def _decide(gram, bank, rows, own, told, table, phi, work, t, final):
     """Make the decision that is due. final: the contact is over."""
     age, motor_side = t - own[ALARM], own[MOTOR_SIDE] != 0.0
     measured = own[COMMANDED] == 0.0
-    race(rows, gram, bank, rows[REST], age, motor_side, measured, table, phi, work)
+    held_mass = own[KNOWN_MASS]
+    race(rows, gram, bank, rows[REST], age, motor_side, measured, held_mass, table, phi, work)
     best, second = by.TOUCH, by.LOAD
     for h in range(by.HYPOTHESES):
         if table[h, by.CHANCE] > table[best, by.CHANCE]:

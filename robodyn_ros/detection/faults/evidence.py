@@ -121,6 +121,20 @@ def fit_one(sums, column, prior):
 
 
 @inline
+def score_one(sums, column, phi):
+    """Return twice the log evidence above quiet of one column with this coefficient."""
+    return (2.0 * sums[Y, column] - sums[column, column] * phi) * phi
+
+
+@inline
+def likeness(sums, column):
+    """Return how much of y + column has the course of the column, 0 to 1."""
+    own, mixed = sums[column, column], sums[column, column] + sums[Y, column]
+    total = mixed + sums[Y, column] + sums[Y, Y]
+    return mixed * mixed / max(own * total, 1e-12)
+
+
+@inline
 def fit_two(sums, first, second, prior, other):
     """The same of two columns: evidence, both coefficients."""
     A, B, C = sums[first, first] + prior**-2, sums[second, second] + other**-2, sums[first, second]

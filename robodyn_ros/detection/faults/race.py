@@ -11,7 +11,17 @@ import math
 from ...dynamics.compile import inline
 from ...model.packed_model import U
 from . import blocks as of
-from .evidence import QUIET, STARTS, course_evidence, fit_one, fit_payload, fit_two, log_sum
+from .evidence import (
+    QUIET,
+    STARTS,
+    course_evidence,
+    fit_one,
+    fit_payload,
+    fit_two,
+    likeness,
+    log_sum,
+    score_one,
+)
 
 # Hypotheses in the race
 TOUCH, LOAD, MOTOR, OFFSET, DRAG, BRAKE, FROZEN = (U(k) for k in range(7))
@@ -22,15 +32,23 @@ CHANCE, JOINT, VALUE, OTHER, START, WIDTH = (U(k) for k in range(6))
 
 TEMPER = 0.4  # of the log evidence: neighbouring blocks and joints err alike
 # Log prior of payload, motor, offset, friction and locked joint, against that of a touch
-LOAD_PRIOR, MOTOR_PRIOR, OFFSET_PRIOR, DRAG_PRIOR, BRAKE_PRIOR = -4.0, -3.0, -0.7, -3.0, -1.5
-# Standard deviations of the priors: of the share of torque lost; of a constant torque, friction
+LOAD_PRIOR, MOTOR_PRIOR, OFFSET_PRIOR, DRAG_PRIOR, BRAKE_PRIOR = -6.0, -3.0, -1.5, -3.0, -1.5
+MIN_MASS = 0.05  # [kg]: less is no payload
+MASS_SLACK = 1.1  # of a known payload's mass that may be let go
+REVERSED_PRIOR = -1.5  # of an effort in which nothing but the sign is wrong
+HELD_PRIOR = 0.0  # of a payload's change: it is let go, or its estimate is off
+# Standard deviations of the priors: of the share of torque lost, commanded and measured (which may
+# be any multiple); of a constant torque, friction
 # and viscous friction per unit of speed, in contact thresholds
-LOST, CONSTANT, DRY, VISCOUS = 2.0, 100.0, 10.0, 10.0
+LOST, CONSTANT, DRY, VISCOUS = (2.0, 20.0), 100.0, 10.0, 10.0
 # A measured torque that is mostly offset, or mostly that of a push, looks like a large multiple of
-# the torque: that is rare, and told only where the reading jumps by it, or where the joint has
-# lost its load, as one without a motor does
-TINY, TINY_PRIOR = 0.2, (-4.0, -30.0)
+# the torque: that is rare, and told only where the reading jumps by it, where the load of the
+# joint has the course of the reading, or where it is lost, as without a motor. A smaller multiple
+# makes a jump, too, if the joint is loaded. Log priors: rare, not to be told, as any other
+SMALL, TINY, UNLIKELY = 0.5, 0.2, (-4.0, -30.0, 0.0)
+REVERSED = -2.0  # share of the torque lost by a reversed sign
 JUMP_ERROR = 0.35  # of such a jump
+ALIKE = 0.9  # share of the load with the reading's course
 CLEAR_LOAD = 3.0  # standard deviations of y, above which a load would be missed
 LOAD_LEFT = 0.4  # of it, below which it is lost
 MIN_LOSS = 0.1  # a share of the torque this close to 1 is no fault
@@ -97,7 +115,31 @@ def _lost_load(rows, k):
 
 
 @inline
-def _race_since(rows, gram, bank, rest, age, s, motor_side, measured, table, phi, work):
+def _motor_prior(rows, sums, k, share, motor_side, measured):
+    """Return the log prior, above that of any motor, of one that gives this share of its torque,
+    or whose effort is 1/share of it.
+    """
+    load = rows[of.LOAD_BEFORE, k]
+    if not measured:
+        # An arm at rest without load would not show that its motor gives nothing
+        at_rest = rows[of.MOVED, k] < MOVING
+        hidden = at_rest and abs(load) < CLEAR_LOAD * of.noise_of(rows, k)
+        return UNLIKELY[1] if hidden and abs(share) < TINY else 0.0
+    if motor_side and abs(share) < TINY and _lost_load(rows, k):
+        return 0.0
+    if abs(share) < SMALL:
+        shown = _jumps_by(rows, k, share) or likeness(sums, of.TAU) > ALIKE
+        return UNLIKELY[0 if abs(share) < TINY else 2] if shown else UNLIKELY[1]
+    jump = abs(load) * abs(1.0 / share - 1.0)
+    visible = jump > max(CLEAR_LOAD * of.noise_of(rows, k), 3.0 * of.JUMP * rows[of.CHANGE, k])
+    scaled = not motor_side or share > 1.0
+    return UNLIKELY[0] if scaled and visible and rows[of.JUMP_SIZE, k] < 0.3 * jump else 0.0
+
+
+@inline
+def _race_since(
+    rows, gram, bank, rest, age, s, motor_side, measured, held_mass, table, phi, work
+):  # fmt: skip
     """Offer the hypotheses that begin at onset s."""
     n = U(rows.shape[1])
     quiet = 0.0
@@ -118,14 +160,16 @@ def _race_since(rows, gram, bank, rest, age, s, motor_side, measured, table, phi
             found += log_sum(math.log(spared), math.log(1.0 - spared) + rows[FELT, j])
         touch = log_sum(touch, found) if k > 0 else found
         held = max(constant, free)
-        gain, lost = fit_one(sums, of.TAU, LOST)
+        gain, lost = fit_one(sums, of.TAU, LOST[1 if measured else 0])
         held = max(held, 0.5 * TEMPER * gain)
         if abs(lost) > MIN_LOSS:
             chance = each + 0.5 * TEMPER * gain + MOTOR_PRIOR
-            falls = motor_side and _lost_load(rows, k)
-            if measured and abs(1.0 + lost) < TINY and not falls:
-                chance += TINY_PRIOR[0 if _jumps_by(rows, k, 1.0 + lost) else 1]
+            chance += _motor_prior(rows, sums, k, 1.0 + lost, motor_side, measured)
             _offer(table, MOTOR, chance, joint, lost, 0.0, start)
+        if measured:
+            gain = score_one(sums, of.TAU, REVERSED)
+            chance = each + 0.5 * TEMPER * gain + REVERSED_PRIOR
+            _offer(table, MOTOR, chance, joint, REVERSED, 0.0, start)
         if not motor_side:
             continue
         gain, dry, viscous = fit_two(sums, of.SIGN, of.SPEED, DRY * limit, VISCOUS * limit)
@@ -139,18 +183,23 @@ def _race_since(rows, gram, bank, rest, age, s, motor_side, measured, table, phi
             _offer(table, BRAKE, each + held + BRAKE_PRIOR + certain, joint, 0.0, 0.0, start)
     _offer(table, TOUCH, each + touch, -1.0, 0.0, 0.0, start)
     gain = fit_payload(gram, s, phi, work)
-    _offer(table, LOAD, base + 0.5 * TEMPER * gain + LOAD_PRIOR, -1.0, phi[0], 0.0, start)
+    prior = HELD_PRIOR if held_mass > 0.0 else LOAD_PRIOR
+    if phi[0] + MASS_SLACK * held_mass > (-MIN_MASS if held_mass > 0.0 else MIN_MASS):
+        _offer(table, LOAD, base + 0.5 * TEMPER * gain + prior, -1.0, phi[0], 0.0, start)
 
 
 @inline
-def race(rows, gram, bank, rest, age, motor_side, measured, table, phi, work):
+def race(rows, gram, bank, rest, age, motor_side, measured, held_mass, table, phi, work):
     """Write the best of each hypothesis and its probability: CHANCE becomes 0 to 1. age: of the
-    case [s]; rest: time at rest while others move (n,) [s].
+    case [s]; rest: time at rest while others move (n,) [s]; held_mass: of the known
+    payload [kg].
     """
     for h in range(HYPOTHESES):
         table[h, CHANCE] = IMPOSSIBLE
     for s in range(STARTS):
-        _race_since(rows, gram, bank, rest, age, s, motor_side, measured, table, phi, work)
+        _race_since(
+            rows, gram, bank, rest, age, s, motor_side, measured, held_mass, table, phi, work
+        )
     frozen, most = _frozen_joint(rows), IMPOSSIBLE
     for h in range(HYPOTHESES):
         most = max(most, table[h, CHANCE])

@@ -39,7 +39,6 @@ KIND_OF = {
     case.EFFORT_SIGN: kinds.EFFORT_SIGN,
 }
 STICKING = 1.5  # friction of a joint at rest that is possible, over the model's
-MIN_MASS = 0.05  # [kg]: less is no payload
 MAX_CENTRE = 0.5  # [m], of a payload's centre from the frame of its link
 GYRATION = (0.001, 0.1)  # [m], bounds of the mean distance of a payload's mass from its centre
 
@@ -210,7 +209,7 @@ class FaultStream:
             inertia = as_inertia("inertia", known.inertia)
             held += RigidBody(known.mass, np.asarray(known.com), inertia).inertial_parameters()
         mass = float(held[0])
-        if mass < MIN_MASS:
+        if mass < race.MIN_MASS:
             return None
         com = held[1:4] / mass
         distance = float(np.linalg.norm(com))
