@@ -42,12 +42,12 @@ MARKS = DECAYS + U(2)
 # step of the velocity that came last; speed while it moved. Usual change of the torque; largest
 # jump, its time and the torques before and after. Mean square of y without contact; mean speed of
 # the block, and the torque that its motion took; the slow error of y; the torque that the motion
-# took before the alarm and, since, its mean size
+# took before the alarm and, since, its mean size; usual change of the torque before the alarm
 (
     LIMIT, SUM_Y, SUM_TAU, SUM_QD, SUM_SIGN, SUM_Q, LAST_Q, LAST_QD, LAST_TAU, SAME_Q, SAME_QD,
     TRAVEL, DEPARTURE, LAST_STEP, MOVED, CHANGE, JUMP_SIZE, JUMP_AT, JUMP_FROM, JUMP_TO, SQUARE,
-    BLOCK_SPEED, BLOCK_LOAD, SLOW, LOAD_BEFORE, LOAD_SINCE, ROWS,
-) = (U(k) for k in range(27))  # fmt: skip
+    BLOCK_SPEED, BLOCK_LOAD, SLOW, LOAD_BEFORE, LOAD_SINCE, CHANGE_BEFORE, ROWS,
+) = (U(k) for k in range(28))  # fmt: skip
 # Scalars: duration and samples of the open block, blocks so far, variance of the slow noise's
 # estimate, whether there was a sample
 OPEN_TIME, SAMPLES, COUNT, VARIANCE, STARTED, SCALARS = (U(k) for k in range(6))
@@ -61,6 +61,7 @@ def restart_blocks(rows, own):
             rows[row, k] = 0.0
         rows[JUMP_AT, k] = -math.inf
         rows[SLOW, k] = rows[LOAD_BEFORE, k] = rows[LOAD_SINCE, k] = 0.0
+        rows[CHANGE_BEFORE, k] = 0.0
     own[OPEN_TIME] = own[SAMPLES] = own[COUNT] = own[STARTED] = 0.0
     own[VARIANCE] = ERROR_SHARE
 
@@ -164,6 +165,9 @@ def _end_block(block, ring, marks, columns, rows, own, t, q, qd, calm):
         if calm:
             rows[LOAD_BEFORE, k] += blend * (load - rows[LOAD_BEFORE, k])
             rows[LOAD_SINCE, k] = abs(rows[LOAD_BEFORE, k])
+            if rows[CHANGE_BEFORE, k] == 0.0:
+                rows[CHANGE_BEFORE, k] = rows[CHANGE, k]
+            rows[CHANGE_BEFORE, k] += blend * (rows[CHANGE, k] - rows[CHANGE_BEFORE, k])
         else:
             rows[LOAD_SINCE, k] += blend * (abs(load) - rows[LOAD_SINCE, k])
         for row in range(SUM_Y, SUM_Q + U1):

@@ -34,6 +34,7 @@ TEMPER = 0.4  # of the log evidence: neighbouring blocks and joints err alike
 # Log prior of payload, motor, offset, friction and locked joint, against that of a touch
 LOAD_PRIOR, MOTOR_PRIOR, OFFSET_PRIOR, DRAG_PRIOR, BRAKE_PRIOR = -6.0, -3.0, -1.5, -3.0, -1.5
 MIN_MASS = 0.05  # [kg]: less is no payload
+LIGHT, LIGHT_PRIOR = 0.2, -4.0  # [kg]: a touch of the last link alone looks like as little
 MASS_SLACK = 1.1  # of a known payload's mass that may be let go
 REVERSED_PRIOR = -1.5  # of an effort in which nothing but the sign is wrong
 HELD_PRIOR = 0.0  # of a payload's change: it is let go, or its estimate is off
@@ -44,11 +45,13 @@ LOST, CONSTANT, DRY, VISCOUS = (2.0, 20.0), 100.0, 10.0, 10.0
 # A measured torque that is mostly offset, or mostly that of a push, looks like a large multiple of
 # the torque: that is rare, and told only where the reading jumps by it, where the load of the
 # joint has the course of the reading, or where it is lost, as without a motor. A smaller multiple
-# makes a jump, too, if the joint is loaded. Log priors: rare, not to be told, as any other
-SMALL, TINY, UNLIKELY = 0.5, 0.2, (-4.0, -30.0, 0.0)
+# makes a jump, too, if the joint is loaded. Log priors: rare, not to be told
+SMALL, TINY, UNLIKELY = 0.5, 0.2, (-4.0, -30.0)
 REVERSED = -2.0  # share of the torque lost by a reversed sign
 JUMP_ERROR = 0.35  # of such a jump
 ALIKE = 0.9  # share of the load with the reading's course
+MIN_RATIO, ALIKE_NOISE = 1.7, 0.3  # of the noise over that before; its error
+BEYOND = 0.02  # a share so small is not known well enough to be compared
 CLEAR_LOAD = 3.0  # standard deviations of y, above which a load would be missed
 LOAD_LEFT = 0.4  # of it, below which it is lost
 MIN_LOSS = 0.1  # a share of the torque this close to 1 is no fault
@@ -115,6 +118,25 @@ def _lost_load(rows, k):
 
 
 @inline
+def _magnified(rows, sums, k, share):
+    """Return whether the reading of joint k looks like 1/share of its torque in all it does: its
+    noise is that multiple, too, or from the start on, the joint's load has the reading's course.
+    """
+    before = rows[of.CHANGE_BEFORE, k]
+    if before == 0.0:
+        return likeness(sums, of.TAU) > ALIKE
+    ratio = rows[of.CHANGE, k] / before
+    return ratio > MIN_RATIO and (abs(share) < BEYOND or abs(ratio * abs(share) - 1.0) < ALIKE_NOISE)
+
+
+@inline
+def _jump_missing(rows, k, size):
+    """Return whether the torque of joint k made no jump of this size, although it would show."""
+    visible = size > max(CLEAR_LOAD * of.noise_of(rows, k), 3.0 * of.JUMP * rows[of.CHANGE, k])
+    return visible and rows[of.JUMP_SIZE, k] < 0.3 * size
+
+
+@inline
 def _motor_prior(rows, sums, k, share, motor_side, measured):
     """Return the log prior, above that of any motor, of one that gives this share of its torque,
     or whose effort is 1/share of it.
@@ -128,12 +150,11 @@ def _motor_prior(rows, sums, k, share, motor_side, measured):
     if motor_side and abs(share) < TINY and _lost_load(rows, k):
         return 0.0
     if abs(share) < SMALL:
-        shown = _jumps_by(rows, k, share) or likeness(sums, of.TAU) > ALIKE
-        return UNLIKELY[0 if abs(share) < TINY else 2] if shown else UNLIKELY[1]
-    jump = abs(load) * abs(1.0 / share - 1.0)
-    visible = jump > max(CLEAR_LOAD * of.noise_of(rows, k), 3.0 * of.JUMP * rows[of.CHANGE, k])
-    scaled = not motor_side or share > 1.0
-    return UNLIKELY[0] if scaled and visible and rows[of.JUMP_SIZE, k] < 0.3 * jump else 0.0
+        if not (_jumps_by(rows, k, share) or _magnified(rows, sums, k, share)):
+            return UNLIKELY[1]
+        return UNLIKELY[0] if abs(share) < TINY else 0.0
+    missing = _jump_missing(rows, k, abs(load) * abs(1.0 / share - 1.0))
+    return UNLIKELY[0] if missing and (not motor_side or share > 1.0) else 0.0
 
 
 @inline
@@ -151,7 +172,10 @@ def _race_since(
         sums, limit, joint = gram[s, k], rows[of.LIMIT, k], float(k)
         gain, offset = fit_one(sums, of.ONE, CONSTANT * limit)
         constant, free = 0.5 * TEMPER * gain, TEMPER * course_evidence(bank[s, k])
-        _offer(table, OFFSET, each + constant + OFFSET_PRIOR, joint, offset, 0.0, start)
+        chance = each + constant + OFFSET_PRIOR
+        if not motor_side and _jump_missing(rows, k, abs(offset)):
+            chance += UNLIKELY[0]  # a sensor's offset does not grow as a touch does
+        _offer(table, OFFSET, chance, joint, offset, 0.0, start)
         loaded = log_sum(math.log(STEADY) + constant, math.log(1.0 - STEADY) + free)
         rows[FELT, k], found = loaded, loaded
         for j in range(k):
@@ -184,6 +208,8 @@ def _race_since(
     _offer(table, TOUCH, each + touch, -1.0, 0.0, 0.0, start)
     gain = fit_payload(gram, s, phi, work)
     prior = HELD_PRIOR if held_mass > 0.0 else LOAD_PRIOR
+    if held_mass == 0.0 and phi[0] < LIGHT:
+        prior += LIGHT_PRIOR
     if phi[0] + MASS_SLACK * held_mass > (-MIN_MASS if held_mass > 0.0 else MIN_MASS):
         _offer(table, LOAD, base + 0.5 * TEMPER * gain + prior, -1.0, phi[0], 0.0, start)
 
