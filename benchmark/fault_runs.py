@@ -282,10 +282,10 @@ def excited(case: Case, log, what: Happening, limit: Array, r: Array) -> bool:
 
 
 def holds_more(log, what: Happening, limit: Array, r: Array, span: slice) -> bool:
-    """Whether the load of the joint exceeds what friction holds if its motor gives nothing."""
+    """Whether the load of the joint exceeds for 0.3 s what friction holds without a motor."""
     model, k = what.model, what.k
     friction = 1.8 * max(model.coulomb[k], model.stiction[k]) + 0.6 * limit[k]
-    return float(np.abs(log[3][span, k] + r[span, k])[60:].max()) > friction
+    return bool(np.mean(np.abs(log[3][span, k] + r[span, k])[60:] > friction) > 0.3)
 
 
 def felt(r: Array, limit: Array, k: int | None) -> bool:

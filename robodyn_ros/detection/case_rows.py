@@ -37,7 +37,8 @@ class CaseRows(NamedTuple):
 
     rows: Codes  # (C,) where the name changes
     faults: tuple[Fault | None, ...]  # C names, each until the next change
-    carried: tuple[tuple[int, Payload | None], ...]  # after which row which payload was taken over
+    # After which row which payload was taken over, and by how much its weight may be off (n,)
+    carried: tuple[tuple[int, Payload | None, Array], ...]
     chances: Array  # (C, 7) probability of each of `race.CAUSES`; NaN: no case is open
 
     def at(self, row: int) -> Fault | None:
@@ -47,7 +48,7 @@ class CaseRows(NamedTuple):
 
     def payload(self, row: int) -> Payload | None:
         """Return the payload in the model at this row."""
-        known = [payload for after, payload in self.carried if after <= row]
+        known = [payload for after, payload, _ in self.carried if after <= row]
         return known[-1] if known else None
 
 
@@ -121,7 +122,7 @@ def case_rows(
     )
     rows: list[int] = []
     faults: list[Fault | None] = []
-    carried: list[tuple[int, Payload | None]] = []
+    carried: list[tuple[int, Payload | None, Array]] = []
     chances: list[Array] = []
     over = np.full(int(HYPOTHESES), math.nan)
     limit = int((sensing or SensingSettings()).max_invalid)
@@ -148,7 +149,7 @@ def case_rows(
         if told < 0:
             payload = stream.found
             monitor.carry(payload, float(samples.t[first - 1]))
-            carried.append((first - 1, payload))
+            carried.append((first - 1, payload, monitor.payload_doubt))
             rows.append(first - 1)
             faults.append(None)
             chances.append(over)

@@ -92,7 +92,7 @@ class ContactMonitor:
     ) -> None:
         self.model = model
         self._payload: Payload | None = None  # taken over into the observed model
-        self._payload_doubt = np.zeros(model.n)  # by how much its weight may be off
+        self.payload_doubt = np.zeros(model.n)  # by how much its weight may be off
         self._usual_step = 0.0  # [s] between samples when it was taken over
         self._with_faults = faults
         self._surfaces = (surfaces or surface_points(model)) if links else None
@@ -197,19 +197,25 @@ class ContactMonitor:
             self.model.replace(payload=payload)  # or raise
         self.carry(payload, self._verdict.t)
 
-    def carry(self, payload: Payload | None, t: float) -> None:
-        """`set_payload` after a sample at time t [s], of a payload that is known to be valid."""
+    def carry(self, payload: Payload | None, t: float, doubt: Array | None = None) -> None:
+        """`set_payload` after a sample at time t [s], of a payload that is known to be valid.
+
+        doubt (n,): by how much its weight may be off [N m or N]; by default as the open case says.
+        """
         self._payload = payload
         self._usual_step = float(self._own[int(at.STEP)]) or self._usual_step
-        estimate = None if payload is None or self.cases is None else self.cases.covariance
-        if estimate is None or payload is None:
-            self._payload_doubt = np.zeros(self.model.n)
-        else:
-            self._payload_doubt = payload_doubt(self.model, payload.link, estimate)
+        estimate = None if self.cases is None else self.cases.covariance
+        if doubt is None and payload is not None and estimate is not None:
+            doubt = payload_doubt(self.model, payload.link, estimate)
+        self.payload_doubt = np.zeros(self.model.n) if doubt is None else doubt
         parts = self._parts
-        self.apply(self.prepare(parts.settings, parts.effort))
-        if self._parts.faults is not None:
-            self._parts.faults.carry(payload, t)
+        observer, detector, scale = self._thresholded(parts.settings, parts.effort)
+        observer.continue_from(parts.observer)
+        detector.continue_from(parts.detector)
+        scale.continue_from(parts.scale)
+        self._take(parts._replace(observer=observer, detector=detector, scale=scale))
+        if parts.faults is not None:
+            parts.faults.carry(payload, t, detector.contact.base)
 
     @property
     def bias(self) -> Array:
@@ -244,6 +250,21 @@ class ContactMonitor:
         effort = effort or self._parts.effort
         if settings.wrench_link:
             model.frame(settings.wrench_link)
+        observer, detector, scale = self._thresholded(settings, effort)
+        noise = NoiseDetector(model, settings.noise, settings.bias)
+        gap = GapCompensation(observer.gain)
+        links = None if self._surfaces is None else decisions(model, settings, self._surfaces)
+        faults = self._cases(settings, effort, detector.contact.base)
+        names = ("dry", "viscous")
+        rows = [per_joint(model, f"drag.{x}", getattr(settings.drag, x)) for x in names]
+        drag = np.array([*rows, per_joint(model, "noise.spike", settings.noise.spike)])
+        return _Parts(settings, effort, observer, detector, noise, scale, gap, links, faults, drag)
+
+    def _thresholded(
+        self, settings: MonitorSettings, effort: EffortSettings
+    ) -> tuple[MomentumObserver, CollisionDetector, EffortScale]:
+        """Return the parts that depend on the payload."""
+        model = self.model
         observer = MomentumObserver(
             self._observed(effort.side, self._payload),
             one_or_each(settings.gain),
@@ -262,15 +283,7 @@ class ContactMonitor:
             masked=settings.masked,
             force=force_memory(model, settings.force),
         )
-        noise = NoiseDetector(model, settings.noise, settings.bias)
-        scale = EffortScale(model, observer.gain, detector.contact.base)
-        gap = GapCompensation(observer.gain)
-        links = None if self._surfaces is None else decisions(model, settings, self._surfaces)
-        faults = self._cases(settings, effort, detector.contact.base)
-        names = ("dry", "viscous")
-        rows = [per_joint(model, f"drag.{x}", getattr(settings.drag, x)) for x in names]
-        drag = np.array([*rows, per_joint(model, "noise.spike", settings.noise.spike)])
-        return _Parts(settings, effort, observer, detector, noise, scale, gap, links, faults, drag)
+        return observer, detector, EffortScale(model, observer.gain, detector.contact.base)
 
     def _cases(
         self, settings: MonitorSettings, effort: EffortSettings, limit: Array
@@ -301,7 +314,7 @@ class ContactMonitor:
         empty = self._observed(side, None)
         step = self._usual_step
         added = payload_noise(empty, observer.model, observer.gain, step, noise)
-        return np.asarray(np.hypot(added, self._payload_doubt))
+        return np.asarray(np.hypot(added, self.payload_doubt))
 
     def apply(self, parts: _Parts) -> None:
         """Take over what was prepared, between two samples: nothing jumps."""
@@ -582,12 +595,13 @@ def monitor_rows(
     commanded: bool = False,
     certain: bool = False,
     effort: EffortSettings | None = None,
-    carried: Sequence[tuple[int, Payload | None]] = (),
+    carried: Sequence[tuple[int, Payload | None, Array]] = (),
 ) -> Rows:
     """Return what `ContactMonitor` finds in these samples, one after the other.
 
     certain: also the residual without what gaps may have caused, and the mean external torque of
-    every step. carried: payloads that are taken over, each after its row.
+    every step. carried: payloads that are taken over, each after its row, and by how much the
+    weight of each may be off.
     """
     monitor = ContactMonitor(
         model, settings, sensing, commanded=commanded, effort=effort, links=False, faults=False
@@ -607,9 +621,9 @@ def monitor_rows(
     arrays = (samples.status, samples.late, limit)
     states = (samples.t, samples.q, samples.qd, samples.tau)
     first = 0
-    for row, payload in carried:
+    for row, payload, doubt in carried:
         at.steps(*monitor.memory, *arrays, first, row + 1, *states, *out)
-        monitor.carry(payload, float(samples.t[row]))
+        monitor.carry(payload, float(samples.t[row]), doubt)
         first = row + 1
     at.steps(*monitor.memory, *arrays, first, T, *states, *out)
     return out

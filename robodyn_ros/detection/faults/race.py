@@ -32,7 +32,7 @@ CHANCE, JOINT, VALUE, OTHER, START, WIDTH = (U(k) for k in range(6))
 
 TEMPER = 0.4  # of the log evidence: neighbouring blocks and joints err alike
 # Log prior of payload, motor, offset, friction and locked joint, against that of a touch
-LOAD_PRIOR, MOTOR_PRIOR, OFFSET_PRIOR, DRAG_PRIOR, BRAKE_PRIOR = -6.0, -3.0, -1.5, -3.0, -1.5
+LOAD_PRIOR, MOTOR_PRIOR, OFFSET_PRIOR, DRAG_PRIOR, BRAKE_PRIOR = -6.0, -3.0, -1.6, -3.0, -1.5
 MIN_MASS = 0.05  # [kg]: less is no payload
 LIGHT, LIGHT_PRIOR = 0.2, -4.0  # [kg]: a touch of the last link alone looks like as little
 MASS_SLACK = 1.1  # of a known payload's mass that may be let go
@@ -58,7 +58,7 @@ MIN_LOSS = 0.1  # a share of the torque this close to 1 is no fault
 STEADY = 0.5  # probability that the torque of a touch on a loaded joint is constant
 # Of a touch: usual torque of a joint over that of the outermost loaded one, which is closer to it;
 # and bounds of the probability that it is too small to be seen
-LEVER, SPARED = 3.0, (0.1, 0.9)
+LEVER, SPARED = 3.0, (0.05, 0.9)
 REST_SPEED = 0.02  # [rad/s or m/s]: slower is at rest
 MOVING = 0.05  # [rad/s or m/s]: faster is in motion
 MIN_REST = 0.15  # [s] at rest while others move, of a locked joint

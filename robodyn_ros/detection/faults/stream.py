@@ -81,10 +81,8 @@ class FaultStream:
             np.zeros(unknowns + 1),
             np.zeros((2 * unknowns, unknowns + 1)),
         )
-        self._rows[int(blocks.LIMIT)] = np.maximum(limit, 1e-6)
+        self._set_limit(limit)
         self._rows[int(blocks.SQUARE)] = (blocks.START_NOISE * self._rows[int(blocks.LIMIT)]) ** 2
-        friction = STICKING * np.maximum(model.coulomb, model.stiction)
-        self._rows[int(race.HOLDS)] = friction + 0.5 * self._rows[int(blocks.LIMIT)]
         scalars = {
             case.FIRST: settings.first,
             case.PERIOD: settings.period,
@@ -103,6 +101,11 @@ class FaultStream:
         self.fault: Fault | None = None  # of the open case
         self.found: Payload | None = None  # of the last case
         self.reset()
+
+    def _set_limit(self, limit: Array) -> None:
+        self._rows[int(blocks.LIMIT)] = np.maximum(limit, 1e-6)
+        friction = STICKING * np.maximum(self.model.coulomb, self.model.stiction)
+        self._rows[int(race.HOLDS)] = friction + 0.5 * self._rows[int(blocks.LIMIT)]
 
     def reset(self) -> None:
         """Forget what was measured, and the case."""
@@ -231,9 +234,12 @@ class FaultStream:
         sums = upper + np.triu(upper, 1).T + np.diag(np.array(evidence.PAYLOAD_PRIOR) ** -2)
         return np.asarray(np.linalg.inv(sums)[:4, :4])
 
-    def carry(self, payload: Payload | None, t: float) -> None:
-        """The observed model includes this payload from now on; the case is over."""
+    def carry(self, payload: Payload | None, t: float, limit: Array) -> None:
+        """The observed model includes this payload from now on, and these are the thresholds; the
+        case is over.
+        """
         self.payload = payload
+        self._set_limit(limit)
         self._own[int(case.KNOWN_MASS)] = 0.0 if payload is None else payload.mass
         grace = t + case.GRACE
         self.reset()
