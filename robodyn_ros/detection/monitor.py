@@ -206,7 +206,7 @@ class ContactMonitor:
         self._usual_step = float(self._own[int(at.STEP)]) or self._usual_step
         estimate = None if self.cases is None else self.cases.covariance
         if doubt is None and payload is not None and estimate is not None:
-            doubt = payload_doubt(self.model, payload.link, estimate)
+            doubt = payload_doubt(self.model, payload, estimate)
         self.payload_doubt = np.zeros(self.model.n) if doubt is None else doubt
         parts = self._parts
         observer, detector, scale = self._thresholded(parts.settings, parts.effort)

@@ -12,13 +12,14 @@ import numpy.typing as npt
 
 from ..dynamics.kinematics import forward_kinematics, jacobian
 from ..dynamics.mass_matrix import mass_matrix
-from ..model.robot import RobotModel
+from ..model.robot import Payload, RobotModel
 
 Array = npt.NDArray[np.float64]
 
 POSTURES = 32  # at random: the arm moves on
 PEAK = 5.5  # largest noise over its standard deviation
 DOUBT = 3.0  # standard deviations that an estimate may be off by
+MAX_DOUBT = 0.01  # [m], of the centre: if it is off by more, the residual is to show it
 
 
 def payload_noise(
@@ -38,17 +39,18 @@ def payload_noise(
     return np.asarray(PEAK * passed * added)
 
 
-def payload_doubt(model: RobotModel, link: str, covariance: Array) -> Array:
+def payload_doubt(model: RobotModel, payload: Payload, covariance: Array) -> Array:
     """Return by how much the weight of an estimated payload may be off in each joint (n,) [N m or
     N], in the worst posture. covariance (4, 4): of its mass [kg] and first moment [kg m].
     """
-    postures = _postures(model)
+    postures, link = _postures(model), payload.link
     J, R = jacobian(model, postures, link), forward_kinematics(model, postures, link)[:, :3, :3]
     g = np.asarray(model.gravity)
     moments = np.cross(np.swapaxes(R, 1, 2), g)  # (T, axis, 3): of 1 kg m along each axis
     columns = np.concatenate([g @ J[:, None, :3], moments @ J[:, 3:]], axis=1)  # (T, 4, n)
     variance = np.einsum("tik,ij,tjk->tk", columns, covariance, columns)
-    return np.asarray(DOUBT * np.sqrt(np.maximum(variance, 0.0)).max(axis=0))
+    off = DOUBT * np.sqrt(np.maximum(variance, 0.0)).max(axis=0)
+    return np.minimum(off, MAX_DOUBT * payload.mass * float(np.linalg.norm(g)))
 
 
 def _postures(model: RobotModel) -> Array:

@@ -35,6 +35,7 @@ UNSIGNED = 0.02  # share of the torque below which its sign is that of the jump
 JUMP_ERROR = 0.25  # of the jump of the reported torque, against the scale it should show
 DOUBT_TIME = 0.6  # [s] after the alarm: what is still below doubt is a collision
 TOUCHED_CHANCE = 0.75  # probability of a touch from which on it is told then
+MIN_STOP = 0.05  # [s] for which a joint stands while others still move
 AGREED, REVOKED = 2, 5  # decisions in a row that name a fault, and that revoke it
 MAX_CHANGES = 3  # of the name, per case
 CALM_TIME = 0.1  # [s] after the contact, when an undecided case is decided; names stay then
@@ -183,6 +184,20 @@ def _watch_rest(rows, own, t):
 
 
 @inline
+def _stopped_joint(rows):
+    """Return the joint that stopped with the alarm and before the others, if all stand now, or
+    -1: locked, or stopped by a touch, and what motion would tell stays open.
+    """
+    found, longest = -1, MIN_STOP
+    for k in range(rows.shape[1]):
+        if rows[of.BLOCK_SPEED, k] > by.REST_SPEED:
+            return -1
+        if rows[REST, k] > longest:
+            found, longest = k, rows[REST, k]
+    return found
+
+
+@inline
 def _name(rows, own, table, hypothesis):
     """Return the code of a hypothesis."""
     if hypothesis == by.TOUCH:
@@ -276,6 +291,15 @@ def _decide(gram, bank, rows, own, told, table, phi, work, t, final):
     elif t - own[ALARM] >= DOUBT_TIME or final:
         new = COLLISION if table[by.TOUCH, by.CHANCE] > TOUCHED_CHANCE else UNDECIDED
     was, was_joint = int(told[CODE]), told[JOINT]
+    if final and new == UNDECIDED and code == COLLISION:
+        new = COLLISION  # too short for doubt
+    stopped = _stopped_joint(rows) if own[MOTOR_SIDE] != 0.0 and new == COLLISION else -1
+    if stopped >= 0 and (final or t - own[ALARM] >= DOUBT_TIME):
+        new, code, other, joint = UNDECIDED, COLLISION, LOCKED, float(stopped)
+    elif new == UNDECIDED and was == COLLISION:
+        # What was told is doubted only for something that has become likelier
+        doubted = table[by.TOUCH, by.CHANCE] < 0.5 and own[AGREEMENTS] >= AGREED
+        new = UNDECIDED if doubted else COLLISION
     moved = new == was and new == code and new not in (UNDECIDED, COLLISION, PAYLOAD)
     moved = moved and joint != was_joint
     if (new != was or moved) and (was != UNDECIDED or told[BEST] != 0.0):
@@ -283,9 +307,9 @@ def _decide(gram, bank, rows, own, told, table, phi, work, t, final):
             return  # it stays as it is
         told[CHANGES] += 1.0
     if new == UNDECIDED:
-        if t - own[ALARM] >= DOUBT_TIME:
-            told[BEST], told[SECOND], told[CONFIDENCE] = code, other, p
-            told[JOINT] = joint
+        if not _is_fault(was) and (final or t - own[ALARM] >= DOUBT_TIME):
+            told[CODE], told[BEST], told[SECOND], told[CONFIDENCE] = UNDECIDED, code, other, p
+            told[JOINT], told[VALUE] = joint, 0.0
         return
     if new == COLLISION and code != COLLISION:
         hypothesis = by.TOUCH

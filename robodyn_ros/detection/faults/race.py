@@ -32,7 +32,7 @@ CHANCE, JOINT, VALUE, OTHER, START, WIDTH = (U(k) for k in range(6))
 
 TEMPER = 0.4  # of the log evidence: neighbouring blocks and joints err alike
 # Log prior of payload, motor, offset, friction and locked joint, against that of a touch
-LOAD_PRIOR, MOTOR_PRIOR, OFFSET_PRIOR, DRAG_PRIOR, BRAKE_PRIOR = -6.0, -3.0, -1.6, -3.0, -1.5
+LOAD_PRIOR, MOTOR_PRIOR, OFFSET_PRIOR, DRAG_PRIOR, BRAKE_PRIOR = -5.0, -3.0, -1.6, -3.0, -1.5
 MIN_MASS = 0.05  # [kg]: less is no payload
 LIGHT, LIGHT_PRIOR = 0.2, -4.0  # [kg]: a touch of the last link alone looks like as little
 MASS_SLACK = 1.1  # of a known payload's mass that may be let go
@@ -149,7 +149,7 @@ def _motor_prior(rows, sums, k, share, motor_side, measured):
         return UNLIKELY[1] if hidden and abs(share) < TINY else 0.0
     if motor_side and abs(share) < TINY and _lost_load(rows, k):
         return 0.0
-    if abs(share) < SMALL:
+    if abs(share) < (TINY if motor_side else SMALL):
         if not (_jumps_by(rows, k, share) or _magnified(rows, sums, k, share)):
             return UNLIKELY[1]
         return UNLIKELY[0] if abs(share) < TINY else 0.0
