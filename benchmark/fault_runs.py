@@ -10,6 +10,7 @@ sensor, the joint torque is measured behind the friction, and faults of motors d
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
@@ -20,6 +21,7 @@ from detection_runs import Arm
 import robodyn_ros as rd
 from robodyn_ros.detection.faults.settings import FaultSettings
 from robodyn_ros.detection.monitor import ContactMonitor
+from robodyn_ros.recording.offline import samples_of
 from robodyn_ros.sensing.effort_settings import EffortSettings
 from robodyn_ros.sensing.sample import Sample, Status
 from robodyn_ros.simulation.disturbances import perturbed
@@ -50,7 +52,7 @@ class Case:
     value: float | None = None
     joints: str = "one"  # of an effort scale or sign: one, all
     follow: bool = False
-    late_push: bool = False  # a push at twice the threshold, once the payload was followed
+    late_push: bool = False  # a push at twice the thresholds in force 1.9 s after the onset
     seconds: float = AFTER
 
 
@@ -205,8 +207,10 @@ class Happening:
         return q, qd
 
 
-def simulate(case: Case, limit: Array | None = None):
-    """Return the log t, q, qd, tau of a case, and what happened; at BEFORE it happens."""
+def simulate(case: Case, limit: Array | None = None, late: Array | None = None):
+    """Return the log t, q, qd, tau of a case, and what happened; at BEFORE it happens. late:
+    thresholds of a push 2 s after that, at twice of them.
+    """
     nominal = runs.nominal(case.robot)
     random = np.random.default_rng((case.seed, sum(map(ord, case.kind)), case.commanded))
     seconds = BEFORE + case.seconds
@@ -227,8 +231,8 @@ def simulate(case: Case, limit: Array | None = None):
     for k in range(1, T):
         if k == onset:
             what.begin(q, qd, np.ones(n) if limit is None else limit)
-        if case.late_push and k == onset + round(2.0 / DT):
-            what.push(limit, 2.0, 0.3)
+        if late is not None and k == onset + round(2.0 / DT):
+            what.push(late, 2.0, 0.3)
         command = law.plan[k - 1] - law.stiffness * q - law.damping * qd
         state = plant.step(command, DT)
         q, qd = np.round(state.q / step) * step, state.qd + noise[0, k]
@@ -278,10 +282,10 @@ def excited(case: Case, log, what: Happening, limit: Array, r: Array) -> bool:
 
 
 def holds_more(log, what: Happening, limit: Array, r: Array, span: slice) -> bool:
-    """Whether the load of the joint exceeds what friction holds if its motor gives nothing."""
+    """Whether the load of the joint exceeds for 0.3 s what friction holds without a motor."""
     model, k = what.model, what.k
     friction = 1.8 * max(model.coulomb[k], model.stiction[k]) + 0.6 * limit[k]
-    return float(np.abs(log[3][span, k] + r[span, k])[60:].max()) > friction
+    return bool(np.mean(np.abs(log[3][span, k] + r[span, k])[60:] > friction) > 0.3)
 
 
 def felt(r: Array, limit: Array, k: int | None) -> bool:
@@ -302,19 +306,11 @@ def settings_of(case: Case) -> rd.MonitorSettings:
     )
 
 
-def follow_case(case: Case) -> Told:
-    """Simulate a case and follow what the monitor says."""
-    limit = np.array(thresholds(case.robot, case.commanded))
-    log, what = simulate(case, limit)
-    model, settings = known(case.robot, case.arm, case.commanded), settings_of(case)
-    effort = EffortSettings(side="motor" if case.commanded else "link")
-    monitor = ContactMonitor(model, settings, commanded=case.commanded, effort=effort, links=False)
-    names: list[tuple[float, str, str, float, str]] = []
-    alarm, clear, pushed = math.inf, math.inf, False
-    rows = np.zeros_like(log[1])
-    samples = rd.detect(model, rd.Log(*log), settings, commanded=case.commanded).samples
+def samples_in(case: Case, log) -> Iterator[Sample]:
+    """The samples of a log, as `sensing` judges them."""
+    samples = samples_of(known(case.robot, case.arm, case.commanded), rd.Log(*log))
     for k in range(len(log[0])):
-        sample = Sample(
+        yield Sample(
             float(samples.t[k]),
             float(samples.dt[k]),
             samples.q[k],
@@ -325,6 +321,35 @@ def follow_case(case: Case) -> Told:
             samples.faults.get(k, ("", ""))[1],
             fault=samples.faults.get(k, ("", ""))[0],
         )
+
+
+def monitor_of(case: Case) -> ContactMonitor:
+    model, settings = known(case.robot, case.arm, case.commanded), settings_of(case)
+    effort = EffortSettings(side="motor" if case.commanded else "link")
+    return ContactMonitor(model, settings, commanded=case.commanded, effort=effort, links=False)
+
+
+def limits_after(case: Case, log) -> Array:
+    """The contact thresholds in force 1.9 s after the onset."""
+    monitor = monitor_of(case)
+    for sample in samples_in(case, log):
+        if sample.t > BEFORE + 1.9:
+            break
+        monitor.update(sample)
+    return monitor.thresholds.base
+
+
+def follow_case(case: Case) -> Told:
+    """Simulate a case and follow what the monitor says."""
+    limit = np.array(thresholds(case.robot, case.commanded))
+    log, what = simulate(case, limit)
+    if case.late_push:
+        log, what = simulate(case, limit, limits_after(case, log))
+    monitor = monitor_of(case)
+    names: list[tuple[float, str, str, float, str]] = []
+    alarm, clear, pushed = math.inf, math.inf, False
+    rows = np.zeros_like(log[1])
+    for k, sample in enumerate(samples_in(case, log)):
         verdict = monitor.update(sample)
         rows[k] = verdict.r
         age = log[0][k] - BEFORE

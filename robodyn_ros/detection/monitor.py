@@ -39,6 +39,8 @@ from .link_naming import LinkDecisions
 from .monitor_settings import MonitorSettings
 from .noise import BIAS, NoiseDetector, mean_noise
 from .observer import MomentumObserver
+from .payload_noise import payload_doubt, payload_noise
+from .thresholds import Thresholds
 from .verdict import LEAST_FORCE, Ended, Verdict
 from .wrench import external_wrench, followed_force
 
@@ -89,6 +91,8 @@ class ContactMonitor:
     ) -> None:
         self.model = model
         self._payload: Payload | None = None  # taken over into the observed model
+        self.payload_doubt = np.zeros(model.n)  # by how much its weight may be off
+        self._usual_step = 0.0  # [s] between samples when it was taken over
         self._with_faults = faults
         self.naming = True  # False: links and causes stay open, e.g. while a node compiles for it
         self._surfaces = (surfaces or surface_points(model)) if links else None
@@ -166,6 +170,11 @@ class ContactMonitor:
         return self._verdict
 
     @property
+    def thresholds(self) -> Thresholds:
+        """Contact thresholds in force: those of the settings, and what a payload adds."""
+        return self._parts.detector.contact
+
+    @property
     def cases(self) -> FaultStream | None:
         """What names the causes of contacts; None: nothing does."""
         return self._parts.faults
@@ -196,13 +205,25 @@ class ContactMonitor:
             self.model.replace(payload=payload)  # or raise
         self.carry(payload, self._verdict.t)
 
-    def carry(self, payload: Payload | None, t: float) -> None:
-        """`set_payload` after a sample at time t [s], of a payload that is known to be valid."""
+    def carry(self, payload: Payload | None, t: float, doubt: Array | None = None) -> None:
+        """`set_payload` after a sample at time t [s], of a payload that is known to be valid.
+
+        doubt (n,): by how much its weight may be off [N m or N]; by default as the open case says.
+        """
         self._payload = payload
+        self._usual_step = float(self._own[int(at.STEP)]) or self._usual_step
+        estimate = None if self.cases is None else self.cases.covariance
+        if doubt is None and payload is not None and estimate is not None:
+            doubt = payload_doubt(self.model, payload, estimate)
+        self.payload_doubt = np.zeros(self.model.n) if doubt is None else doubt
         parts = self._parts
-        self.apply(self.prepare(parts.settings, parts.effort))
-        if self._parts.faults is not None:
-            self._parts.faults.carry(payload, t)
+        observer, detector, scale = self._thresholded(parts.settings, parts.effort)
+        observer.continue_from(parts.observer)
+        detector.continue_from(parts.detector)
+        scale.continue_from(parts.scale)
+        self._take(parts._replace(observer=observer, detector=detector, scale=scale))
+        if parts.faults is not None:
+            parts.faults.carry(payload, t, detector.contact.base)
 
     @property
     def bias(self) -> Array:
@@ -237,15 +258,31 @@ class ContactMonitor:
         effort = effort or self._parts.effort
         if settings.wrench_link:
             model.frame(settings.wrench_link)
+        observer, detector, scale = self._thresholded(settings, effort)
+        noise = NoiseDetector(model, settings.noise, settings.bias)
+        gap = GapCompensation(observer.gain)
+        links = None if self._surfaces is None else decisions(model, settings, self._surfaces)
+        faults = self._cases(settings, effort, detector.contact.base)
+        names = ("dry", "viscous")
+        rows = [per_joint(model, f"drag.{x}", getattr(settings.drag, x)) for x in names]
+        drag = np.array([*rows, per_joint(model, "noise.spike", settings.noise.spike)])
+        return _Parts(settings, effort, observer, detector, noise, scale, gap, links, faults, drag)
+
+    def _thresholded(
+        self, settings: MonitorSettings, effort: EffortSettings
+    ) -> tuple[MomentumObserver, CollisionDetector, EffortScale]:
+        """Return the parts that depend on the payload."""
+        model = self.model
         observer = MomentumObserver(
-            self._observed(effort.side),
+            self._observed(effort.side, self._payload),
             one_or_each(settings.gain),
             settings.friction or effort.friction == "model",
             gravity_free=settings.gravity_free or effort.gravity == "removed",
         )
+        added = self._payload_noise(observer, effort.side)
         detector = CollisionDetector(
-            settings.contact.thresholds(model),
-            settings.collision.thresholds(model),
+            settings.contact.thresholds(model).above(added),
+            settings.collision.thresholds(model).above(added),
             model,
             debounce=settings.debounce,
             hysteresis=settings.hysteresis,
@@ -254,15 +291,7 @@ class ContactMonitor:
             masked=settings.masked,
             force=force_memory(model, settings.force),
         )
-        noise = NoiseDetector(model, settings.noise, settings.bias)
-        scale = EffortScale(model, detector.contact.base)
-        gap = GapCompensation(observer.gain)
-        links = None if self._surfaces is None else decisions(model, settings, self._surfaces)
-        faults = self._cases(settings, effort, detector.contact.base)
-        names = ("dry", "viscous")
-        rows = [per_joint(model, f"drag.{x}", getattr(settings.drag, x)) for x in names]
-        drag = np.array([*rows, per_joint(model, "noise.spike", settings.noise.spike)])
-        return _Parts(settings, effort, observer, detector, noise, scale, gap, links, faults, drag)
+        return observer, detector, EffortScale(model, detector.contact.base)
 
     def _cases(
         self, settings: MonitorSettings, effort: EffortSettings, limit: Array
@@ -274,16 +303,26 @@ class ContactMonitor:
         torque = torque_of(settings, effort, commanded)
         return FaultStream(self.model, settings.faults, limit, torque)
 
-    def _observed(self, side: str) -> RobotModel:
-        """Return the model that moves by the torque of this side: sensors see no rotors. It holds
-        the payload that was taken over.
+    def _observed(self, side: str, payload: Payload | None) -> RobotModel:
+        """Return the model that moves by the torque of this side, with a payload: sensors see no
+        rotors.
         """
         model = self.model
         if side == "link" and model.rotor_inertia.any():
             if self._link_side is None:
                 self._link_side = model.replace(rotor_inertia=0.0)
             model = self._link_side
-        return model if self._payload is None else model.replace(payload=self._payload)
+        return model if payload is None else model.replace(payload=payload)
+
+    def _payload_noise(self, observer: MomentumObserver, side: str) -> Array:
+        """Return what the payload that was taken over adds to the noise of the residual (n,)."""
+        if self._payload is None or self._usual_step == 0.0:
+            return np.zeros(self.model.n)
+        noise = np.sqrt(self._rows[int(at.QD_VARIANCE)])
+        empty = self._observed(side, None)
+        step = self._usual_step
+        added = payload_noise(empty, observer.model, observer.gain, step, noise)
+        return np.asarray(np.hypot(added, self.payload_doubt))
 
     def apply(self, parts: _Parts) -> None:
         """Take over what was prepared, between two samples: nothing jumps."""

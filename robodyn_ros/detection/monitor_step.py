@@ -45,6 +45,7 @@ MEMORY = (
 )
 ROUNDING = 1e-6  # [s], of the difference of two stamps
 STOP_DISTANCE = 0.02  # [rad or m] from the end of a joint's range, where its stop may act
+NOISE_TIME = 1.0  # [s], over which the noise of the velocity is averaged
 STOP_SHARE = 0.3  # of its residual over threshold: other joints feel less at a stop
 
 # What a step finds: a level of `Level`, or why that is UNKNOWN
@@ -86,11 +87,12 @@ RESTARTS, USABLE, LATE = 1, 2, 4
 # threshold at rest (inf for a masked joint), torque change that counts for stuck readings, the
 # residual with its bias, mean external torque of the step and the bound of its error, lowest and
 # highest position, whether the velocity reads the same as before, dry and viscous friction that
-# the model lacks, usual zigzag of the torque, share of the step in the residual
+# the model lacks, usual zigzag of the torque, share of the step in the residual; step of the
+# velocity, NaN: not known, and variance of its noise
 (
     R, QD, QDD, TAU, MEAN, CHANGE, CERTAIN, GAIN, LIMIT, ENOUGH, RAW, EXTERNAL, ERROR, LOWEST,
-    HIGHEST, SAME, DRY, VISCOUS, SPIKE, BLEND, ROWS,
-) = (U(k) for k in range(21))  # fmt: skip
+    HIGHEST, SAME, DRY, VISCOUS, SPIKE, BLEND, QD_STEP, QD_VARIANCE, ROWS,
+) = (U(k) for k in range(23))  # fmt: skip
 
 
 @kernel(f"int64({MEMORY})")
@@ -108,6 +110,7 @@ def restart(
     forget_times(detector)
     for k in range(U(rows.shape[1])):
         rows[R, k] = rows[RAW, k] = rows[QDD, k] = 0.0
+        rows[QD_STEP, k] = math.nan
     own[RUNNING], own[SETTLED], own[STUCK_JOINT] = 0.0, 0.0, -1.0
     own[STEP] = own[LINK_DUE] = own[STOP] = 0.0
     return 0
@@ -129,6 +132,18 @@ def _accelerate(rows, qd, before, dt):
     """Update the acceleration: differences of velocity, smoothed as the residual is."""
     for k in range(U(qd.size)):
         rows[QDD, k] += rows[BLEND, k] * ((qd[k] - before[k]) / dt - rows[QDD, k])
+
+
+@inline
+def _follow_noise(rows, qd, before, dt):
+    """Update the variance of the velocity readings, from their second differences."""
+    blend = min(dt / NOISE_TIME, 1.0)
+    for k in range(U(qd.size)):
+        change = qd[k] - before[k]
+        off = change - rows[QD_STEP, k]
+        if not math.isnan(off):
+            rows[QD_VARIANCE, k] += blend * (off * off / 6.0 - rows[QD_VARIANCE, k])
+        rows[QD_STEP, k] = change
 
 
 @inline
@@ -242,6 +257,8 @@ def judge(
         forget_times(detector)
         own[SETTLED] = 0.0
         return OVERFLOW
+    if not first:
+        _follow_noise(rows, qd, qd_before, dt)
     if own[MOVING] != 0.0 and not first:
         _accelerate(rows, qd, qd_before, dt)
     for k in range(n):
@@ -267,13 +284,10 @@ def judge(
         own[SETTLED] = 0.0
         return SETTLING if math.isnan(own[EFFORT_FACTOR]) else SCALED
     if own[COMMANDED] != 0.0:
-        # A joint that stands while others move, and whose velocity is measured, may be locked
-        moving = False
-        for k in range(n):
-            moving = moving or q[k] != stuck[READING, k]
+        # A joint whose velocity is measured, with its noise, is held: by a push, or locked
         for k in range(n):
             enough[k] = own[STUCK_SHARE] * rows[LIMIT, k]
-            if abs(r[k]) <= enough[k] or (moving and same[k] == 0.0):
+            if abs(r[k]) <= enough[k] or same[k] == 0.0:
                 enough[k] = math.inf
         found = find_stuck(stuck, q, change, enough, dt, own[STUCK_TIME], own[STUCK_SAMPLES])
         if own[STUCK_JOINT] < 0.0:

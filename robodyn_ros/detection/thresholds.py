@@ -8,7 +8,7 @@ one that stays quiet in motion.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
@@ -70,6 +70,10 @@ class Thresholds:
             factor * self.per_acceleration,
             self.speed,
         )
+
+    def above(self, noise: Array) -> "Thresholds":
+        """Return thresholds that also cover an independent noise with these peaks (n,)."""
+        return replace(self, base=np.hypot(self.base, noise)) if noise.any() else self
 
 
 def as_thresholds(name: str, value: Any, n: int) -> Thresholds:

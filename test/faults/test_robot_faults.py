@@ -10,7 +10,8 @@ COMMANDED = {"effort.source": "command"}
 GOES_ON = {"arm.reaction": "none"}
 # So that the arm moves on although one joint stays behind: at rest they are all alike
 SLOW = {**GOES_ON, "sensing.stuck_reference_travel": 1.0, "demo_speed": 0.15}
-DRIVES = {**GOES_ON, "plant.friction": True, "effort.friction": "model", "arm.friction": True}
+FRICTION = {"plant.friction": True, "effort.friction": "model", "arm.friction": True}
+DRIVES = {**GOES_ON, **FRICTION}
 FINE = {"monitor.contact.base": [0.8], "monitor.collision.base": [1.6]}  # [N m]
 FOLLOW = {"payload.follow": True, "arm.resume_after": 0.3}
 NAMED_AFTER = 1.0  # [s]
@@ -76,6 +77,24 @@ def drive(kind, joint, value=None, **parameters):
                 response = rig.clear()
                 assert not response.success
                 assert "fault" in response.message or rig.level in TOUCHED
+
+    return play
+
+
+def stopped(kind, joint, value=None, **parameters):
+    """The arm stops at once and nothing shows any more: both causes are told."""
+
+    def play():
+        with moving(**MEASURED, **parameters) as rig:
+            rig.run_normally()
+            rig.run(0.5)
+            size = {} if value is None else {"fault__value": [value]}
+            inject(rig, fault__kind=kind, fault__joint=joint, **size)
+            rig.run(NAMED_AFTER)
+            told = [fault for _, fault in rig.faults if fault.kind]
+            assert {fault.kind for fault in told} == {"undecided"}, kinds(rig)
+            assert set(told[-1].runner_up.split(" or ")) == {kind, "collision"}, told[-1]
+            assert told[-1].joint == joint and rig.mode is Mode.REACTING
 
     return play
 
@@ -220,6 +239,8 @@ CASES = [
     Case(35, "locked", "S", drive("locked", "joint_4", **MEASURED, **SLOW)),
     Case(35, "friction x2", "S", drive("friction", "joint_2", 2.0, **MEASURED, **DRIVES)),
     Case(35, "friction x4", "S", drive("friction", "joint_4", 4.0, **MEASURED, **DRIVES)),
+    Case(35, "locked, stopped", "R", stopped("locked", "joint_4")),
+    Case(35, "friction, stopped", "R", stopped("friction", "joint_2", 2.0, **FRICTION)),
     Case(35, "on_fault: continue", "goes on", answered("continue", (Mode.TRACKING, Mode.HOLDING))),
     Case(35, "on_fault: disable", "disabled", answered("disable", (Mode.DISABLED,))),
     Case(36, "position and velocity stuck", "S", frozen("sensor_freeze", **MEASURED)),

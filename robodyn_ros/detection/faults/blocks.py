@@ -1,7 +1,7 @@
 """Blocks of samples: what the fault hypotheses are fitted to, one row per 20 ms.
 
 A block holds for each joint the mean external torque y and what each fault would make of it: 1
-for a bias, the torque for a motor, the direction and the speed of motion for friction, and four
+for a bias, the torque for a motor, the direction and the speed of motion for friction, and ten
 columns for a payload. All are in units of the noise: that of y while nothing touches the arm,
 plus a share of y itself, which stands for what is proportional to it.
 
@@ -13,7 +13,7 @@ import math
 
 from ...dynamics.compile import U1, inline, uncounted_kernel
 from ...model.packed_model import U
-from .payload_columns import link_velocities, payload_columns
+from .payload_columns import UNKNOWNS, link_velocities, payload_columns
 
 BLOCK = 0.02  # [s]
 CAPACITY = U(64)  # blocks kept
@@ -32,7 +32,7 @@ ERROR_SHARE, ERROR_TIME = 0.5, 0.5  # share of noise that is slow, e.g. model er
 
 # Columns of a block
 Y, ONE, TAU, SIGN, SPEED, MASS = (U(k) for k in range(6))
-COLUMNS = U(9)  # MASS is the first of four
+COLUMNS = MASS + UNKNOWNS
 # Numbers of a block that all joints share: end [s], duration [s], decay and gain of the slow
 # noise's estimate, deviation of its innovation, decays of the courses of a touch
 END, SECONDS, DECAY, GAIN, DEVIATION, DECAYS = (U(k) for k in range(6))
@@ -44,12 +44,12 @@ MARKS = DECAYS + U(2)
 # step of the velocity that came last; speed while it moved. Usual change of the torque; largest
 # jump, its time and the torques before and after. Mean square of y without contact; mean speed of
 # the block, and the torque that its motion took; the slow error of y; the torque that the motion
-# took before the alarm and, since, its mean size
+# took before the alarm and, since, its mean size; usual change of the torque before the alarm
 (
     LIMIT, SUM_Y, SUM_TAU, SUM_QD, SUM_SIGN, SUM_Q, LAST_Q, LAST_QD, LAST_TAU, SAME_Q, SAME_QD,
     TRAVEL, DEPARTURE, LAST_STEP, MOVED, CHANGE, JUMP_SIZE, JUMP_AT, JUMP_FROM, JUMP_TO, SQUARE,
-    BLOCK_SPEED, BLOCK_LOAD, SLOW, LOAD_BEFORE, LOAD_SINCE, ROWS,
-) = (U(k) for k in range(27))  # fmt: skip
+    BLOCK_SPEED, BLOCK_LOAD, SLOW, LOAD_BEFORE, LOAD_SINCE, CHANGE_BEFORE, ROWS,
+) = (U(k) for k in range(28))  # fmt: skip
 # Scalars: duration and samples of the open block, blocks so far, variance of the slow noise's
 # estimate, whether there was a sample
 OPEN_TIME, SAMPLES, COUNT, VARIANCE, STARTED, SCALARS = (U(k) for k in range(6))
@@ -63,6 +63,7 @@ def restart_blocks(rows, own):
             rows[row, k] = 0.0
         rows[JUMP_AT, k] = -math.inf
         rows[SLOW, k] = rows[LOAD_BEFORE, k] = rows[LOAD_SINCE, k] = 0.0
+        rows[CHANGE_BEFORE, k] = 0.0
     own[OPEN_TIME] = own[SAMPLES] = own[COUNT] = own[STARTED] = 0.0
     own[VARIANCE] = ERROR_SHARE
 
@@ -168,7 +169,7 @@ def _end_block(block, ring, marks, columns, rows, own, t, q, qd, calm):
         ring[at, k, TAU] = rows[SUM_TAU, k] / sigma
         ring[at, k, SIGN] = -rows[SUM_SIGN, k] / sigma
         ring[at, k, SPEED] = -rows[SUM_QD, k] / sigma
-        for i in range(U(4)):
+        for i in range(UNKNOWNS):
             ring[at, k, MASS + i] = columns[k, i] / sigma
         # The slow error before this block, from y alone
         off = ring[at, k, Y] - rows[SLOW, k]
@@ -180,6 +181,9 @@ def _end_block(block, ring, marks, columns, rows, own, t, q, qd, calm):
         if calm:
             rows[LOAD_BEFORE, k] += blend * (load - rows[LOAD_BEFORE, k])
             rows[LOAD_SINCE, k] = abs(rows[LOAD_BEFORE, k])
+            if rows[CHANGE_BEFORE, k] == 0.0:
+                rows[CHANGE_BEFORE, k] = rows[CHANGE, k]
+            rows[CHANGE_BEFORE, k] += blend * (rows[CHANGE, k] - rows[CHANGE_BEFORE, k])
         else:
             rows[LOAD_SINCE, k] += blend * (abs(load) - rows[LOAD_SINCE, k])
         for row in range(SUM_Y, SUM_Q + U1):

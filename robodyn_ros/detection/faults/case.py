@@ -17,10 +17,13 @@ from .evidence import (
     ONSETS,
     STARTS,
     add_block,
+    estimate_payload,
     restart_evidence,
     skip_block,
     start_evidence,
+    weigh_payload,
 )
+from .payload_columns import UNKNOWNS
 from .race import race
 
 # Codes of what is told
@@ -28,9 +31,11 @@ NONE, UNDECIDED, COLLISION, PAYLOAD, FREE_SWINGING, EFFECTIVENESS, BIAS = range(
 LOCKED, FRICTION, SENSOR_FREEZE, EFFORT_SCALE, EFFORT_SIGN = range(7, 12)
 
 FREE_SHARE = 0.12  # share of the torque below which a motor counts as free-swinging
+UNSIGNED = 0.02  # share of the torque below which its sign is that of the jump
 JUMP_ERROR = 0.25  # of the jump of the reported torque, against the scale it should show
 DOUBT_TIME = 0.6  # [s] after the alarm: what is still below doubt is a collision
 TOUCHED_CHANCE = 0.75  # probability of a touch from which on it is told then
+MIN_STOP = 0.05  # [s] for which a joint stands while others still move
 AGREED, REVOKED = 2, 5  # decisions in a row that name a fault, and that revoke it
 MAX_CHANGES = 3  # of the name, per case
 CALM_TIME = 0.1  # [s] after the contact, when an undecided case is decided; names stay then
@@ -52,14 +57,14 @@ CHANGED, FOLLOW = 1, 2  # what a sample leads to, as bits
     CANDIDATE, CANDIDATE_JOINT, AGREEMENTS, GRACE_UNTIL, SCALARS,
 ) = (of.SCALARS + U(k) for k in range(27))  # fmt: skip
 # What is told: code, joint, value, confidence, onset [s], codes of the second and, of an undecided
-# case, of the first; joint of the candidates; first moment of a payload (3) [kg m], deviation of
-# its mass [kg]; changes of the name; friction as (dry, viscous) and the speed it is told for;
-# probability of each hypothesis
+# case, of the first; deviation of a payload's mass [kg]; changes of the name; friction as (dry,
+# viscous) and the speed it is told for; first moment of a payload (3) [kg m] and its inertia about
+# the link's origin (6) [kg m^2]; probability of each hypothesis
 (
-    CODE, JOINT, VALUE, CONFIDENCE, ONSET, SECOND, BEST, MOMENT, _M1, _M2, MASS_ERROR, CHANGES,
-    MASS, DRY, VISCOUS, SPEED, CHANCES,
-) = (U(k) for k in range(17))  # fmt: skip
-
+    CODE, JOINT, VALUE, CONFIDENCE, ONSET, SECOND, BEST, MASS_ERROR, CHANGES, MASS, DRY, VISCOUS,
+    SPEED, MOMENT,
+) = (U(k) for k in range(14))  # fmt: skip
+CHANCES = MOMENT + UNKNOWNS - U1
 TOLD = CHANCES + by.HYPOTHESES
 
 # Rows behind those of `race`: time at rest while others move [s], speed before the alarm
@@ -114,7 +119,7 @@ def _close(own, told):
 
 
 @inline
-def _open(ring, marks, gram, filters, bank, rows, own, told, t):
+def _open(ring, marks, gram, filters, bank, rows, own, told, work, t):
     if own[OPEN] != PAUSED:
         for i in range(TOLD):
             told[i] = 0.0
@@ -122,6 +127,7 @@ def _open(ring, marks, gram, filters, bank, rows, own, told, t):
     own[OPEN], own[ALARM], own[NEXT] = 1.0, t, t + own[FIRST]
     own[CANDIDATE] = own[AGREEMENTS] = 0.0
     restart_evidence(gram, filters, bank)
+    work[:] = 0.0
     count = int(own[of.COUNT])
     oldest, first = max(count - int(of.CAPACITY) + 8, 0), count
     own[ALARM_BLOCK], own[TURN] = float(count), 0.0
@@ -138,7 +144,7 @@ def _open(ring, marks, gram, filters, bank, rows, own, told, t):
 
 
 @inline
-def _catch_up(ring, marks, gram, filters, bank, own, dt):
+def _catch_up(ring, marks, gram, filters, bank, rows, own, work, dt):
     """Add blocks that are not in the evidence yet, a few per millisecond of samples."""
     left = PART * int(math.ceil(dt / 1e-3 - 0.5)) + 1
     while own[PROCESSED] < own[of.COUNT] and left > 0:
@@ -152,6 +158,9 @@ def _catch_up(ring, marks, gram, filters, bank, own, dt):
         own[TURN] += 1.0
         if own[TURN] == float(STARTS):
             own[TURN] = 0.0
+            if number > own[ALARM_BLOCK]:
+                fade = math.exp(-marks[at, of.SECONDS] / own[WINDOW])
+                weigh_payload(ring, rows, at, fade, work)
             own[PROCESSED] += 1.0
         left -= 1
     return own[PROCESSED] >= own[of.COUNT]
@@ -175,6 +184,20 @@ def _watch_rest(rows, own, t):
 
 
 @inline
+def _stopped_joint(rows):
+    """Return the joint that stopped with the alarm and before the others, if all stand now, or
+    -1: locked, or stopped by a touch, and what motion would tell stays open.
+    """
+    found, longest = -1, MIN_STOP
+    for k in range(rows.shape[1]):
+        if rows[of.BLOCK_SPEED, k] > by.REST_SPEED:
+            return -1
+        if rows[REST, k] > longest:
+            found, longest = k, rows[REST, k]
+    return found
+
+
+@inline
 def _name(rows, own, table, hypothesis):
     """Return the code of a hypothesis."""
     if hypothesis == by.TOUCH:
@@ -190,20 +213,25 @@ def _name(rows, own, table, hypothesis):
     if hypothesis == by.FROZEN:
         return SENSOR_FREEZE
     share, k = 1.0 + table[by.MOTOR, by.VALUE], U(int(table[by.MOTOR, by.JOINT]))
-    if share < -2.0 * FREE_SHARE:
-        return EFFORT_SIGN
     scaled = own[MOTOR_SIDE] == 0.0 or share > 1.0
     if own[COMMANDED] == 0.0 and rows[of.JUMP_AT, k] > own[ALARM] - 1.0:
         before, after = rows[of.JUMP_FROM, k], rows[of.JUMP_TO, k]
         if share * after > 0.0 and abs(share * after - before) < JUMP_ERROR * abs(before):
             scaled = True
+    if abs(share) < UNSIGNED:
+        before, after = rows[of.JUMP_FROM, k], rows[of.JUMP_TO, k]
+        fits = abs(abs(share * after) - abs(before)) < by.JUMP_ERROR * abs(before)
+        clear = fits and abs(before) > by.CLEAR_LOAD * of.noise_of(rows, k)
+        share = math.copysign(share, before * after if clear else 1.0)
+    if share < (0.0 if scaled else -2.0 * FREE_SHARE):
+        return EFFORT_SIGN
     if scaled:
         return EFFORT_SCALE
     return FREE_SWINGING if share < FREE_SHARE else EFFECTIVENESS
 
 
 @inline
-def _tell(rows, told, table, phi, code, hypothesis, confidence, second, onset):
+def _tell(rows, told, table, phi, work, code, hypothesis, confidence, second, onset):
     """Write what is told about a hypothesis."""
     joint, value = table[hypothesis, by.JOINT], table[hypothesis, by.VALUE]
     if code in (COLLISION, UNDECIDED):
@@ -215,10 +243,11 @@ def _tell(rows, told, table, phi, code, hypothesis, confidence, second, onset):
     elif code in (EFFORT_SCALE, EFFORT_SIGN):
         value = 1.0 / (1.0 + value) if abs(1.0 + value) > 1e-6 else math.inf
     elif code == PAYLOAD:
-        joint = -1.0
-        for i in range(U(3)):
+        estimate_payload(phi, work)
+        joint, value = -1.0, phi[0]
+        for i in range(UNKNOWNS - U1):
             told[MOMENT + i] = phi[U1 + i]
-        told[MASS_ERROR] = math.sqrt(phi[U(4)])
+        told[MASS_ERROR] = math.sqrt(phi[UNKNOWNS])
     elif code == FRICTION:
         told[DRY], told[VISCOUS] = table[hypothesis, by.VALUE], table[hypothesis, by.OTHER]
         told[SPEED] = rows[of.MOVED, U(int(joint))]
@@ -234,7 +263,8 @@ def _decide(gram, bank, rows, own, told, table, phi, work, t, final):
     """Make the decision that is due. final: the contact is over."""
     age, motor_side = t - own[ALARM], own[MOTOR_SIDE] != 0.0
     measured = own[COMMANDED] == 0.0
-    race(rows, gram, bank, rows[REST], age, motor_side, measured, table, phi, work)
+    held_mass = own[KNOWN_MASS]
+    race(rows, gram, bank, rows[REST], age, motor_side, measured, held_mass, table, phi, work)
     best, second = by.TOUCH, by.LOAD
     for h in range(by.HYPOTHESES):
         if table[h, by.CHANCE] > table[best, by.CHANCE]:
@@ -264,6 +294,15 @@ def _decide(gram, bank, rows, own, told, table, phi, work, t, final):
     elif t - own[ALARM] >= DOUBT_TIME or final:
         new = COLLISION if table[by.TOUCH, by.CHANCE] > TOUCHED_CHANCE else UNDECIDED
     was, was_joint = int(told[CODE]), told[JOINT]
+    if final and new == UNDECIDED and code == COLLISION:
+        new = COLLISION  # too short for doubt
+    stopped = _stopped_joint(rows) if own[MOTOR_SIDE] != 0.0 and new == COLLISION else -1
+    if stopped >= 0 and (final or t - own[ALARM] >= DOUBT_TIME):
+        new, code, other, joint = UNDECIDED, COLLISION, LOCKED, float(stopped)
+    elif new == UNDECIDED and was == COLLISION:
+        # What was told is doubted only for something that has become likelier
+        doubted = table[by.TOUCH, by.CHANCE] < 0.5 and own[AGREEMENTS] >= AGREED
+        new = UNDECIDED if doubted else COLLISION
     moved = new == was and new == code and new not in (UNDECIDED, COLLISION, PAYLOAD)
     moved = moved and joint != was_joint
     if (new != was or moved) and (was != UNDECIDED or told[BEST] != 0.0):
@@ -271,16 +310,16 @@ def _decide(gram, bank, rows, own, told, table, phi, work, t, final):
             return 0  # it stays as it is
         told[CHANGES] += 1.0
     if new == UNDECIDED:
-        if t - own[ALARM] >= DOUBT_TIME:
-            told[BEST], told[SECOND], told[CONFIDENCE] = code, other, p
-            told[JOINT] = joint
+        if not _is_fault(was) and (final or t - own[ALARM] >= DOUBT_TIME):
+            told[CODE], told[BEST], told[SECOND], told[CONFIDENCE] = UNDECIDED, code, other, p
+            told[JOINT], told[VALUE] = joint, 0.0
         return 0
     if new == COLLISION and code != COLLISION:
         hypothesis = by.TOUCH
         p, other = table[by.TOUCH, by.CHANCE], code
     elif new != code:
         return 0
-    _tell(rows, told, table, phi, new, hypothesis, p, other, onset)
+    _tell(rows, told, table, phi, work, new, hypothesis, p, other, onset)
     return 0
 
 
@@ -314,7 +353,7 @@ def _follow_case(
     if touched and own[OPEN] != 1.0:
         if t < own[GRACE_UNTIL]:
             return 0
-        _open(ring, marks, gram, filters, bank, rows, own, told, t)
+        _open(ring, marks, gram, filters, bank, rows, own, told, work, t)
         own[TOUCHED] = t
         return CHANGED
     if not is_open:
@@ -324,7 +363,7 @@ def _follow_case(
     paused = own[OPEN] == PAUSED
     if ended and not paused:
         _watch_rest(rows, own, t)
-    complete = not paused and _catch_up(ring, marks, gram, filters, bank, own, dt)
+    complete = not paused and _catch_up(ring, marks, gram, filters, bank, rows, own, work, dt)
     calm, code = t - own[TOUCHED], int(told[CODE])
     if calm > (own[HOLD] if _is_fault(code) else own[CLOSE]) + RESOLUTION:
         _close(own, told)

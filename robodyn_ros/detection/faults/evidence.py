@@ -23,7 +23,8 @@ import math
 
 from ...dynamics.compile import U1, inline, uncounted_kernel
 from ...model.packed_model import U
-from .blocks import COLUMNS, DECAY, DECAYS, DEVIATION, GAIN, MASS, SECONDS, Y
+from .blocks import COLUMNS, DECAY, DECAYS, DEVIATION, GAIN, MASS, ONE, SECONDS, Y, noise_of
+from .payload_columns import UNKNOWNS
 
 ONSETS = (0.0, 0.06, 0.3, 1.0)  # [s] before the alarm
 STARTS = U(4)
@@ -33,7 +34,9 @@ COURSES = U(8)
 # Per joint and onset: evidence of quiet, then of each course with its estimate and its variance
 QUIET, COURSE = U(0), U(1)
 BANK = U1 + U(3) * COURSES
-PAYLOAD_PRIOR = (3.0, 0.4, 0.4, 0.4)  # [kg], [kg m]: standard deviations of m and m c
+PAYLOAD_ERROR = 0.005  # share of a payload's torque that its estimate may leave
+# Standard deviations of a payload's mass [kg], first moment [kg m] and inertia [kg m^2]
+PAYLOAD_PRIOR = (3.0, 0.4, 0.4, 0.4, 0.05, 0.05, 0.05, 0.05, 0.05, 0.05)
 
 
 @inline
@@ -120,6 +123,20 @@ def fit_one(sums, column, prior):
 
 
 @inline
+def score_one(sums, column, phi):
+    """Return twice the log evidence above quiet of one column with this coefficient."""
+    return (2.0 * sums[Y, column] - sums[column, column] * phi) * phi
+
+
+@inline
+def likeness(sums, column):
+    """Return how much of y + column has the course of the column, 0 to 1."""
+    own, mixed = sums[column, column], sums[column, column] + sums[Y, column]
+    total = mixed + sums[Y, column] + sums[Y, Y]
+    return mixed * mixed / max(own * total, 1e-12)
+
+
+@inline
 def fit_two(sums, first, second, prior, other):
     """The same of two columns: evidence, both coefficients."""
     A, B, C = sums[first, first] + prior**-2, sums[second, second] + other**-2, sums[first, second]
@@ -140,18 +157,55 @@ def course_evidence(own):
 
 @uncounted_kernel("float64(float64[:, :, :, ::1], uint64, vector, matrix)")
 def fit_payload(gram, s, phi, work):
-    """Return twice the log evidence above quiet of a payload; phi: mass [kg] and first moment
-    [kg m], then the variance of the mass [kg^2]. work: (4, 5).
+    """Return twice the log evidence above quiet of a payload; phi: mass [kg], first moment
+    [kg m] and inertia [kg m^2], then the variance of the mass [kg^2]. work: scratch.
     """
-    size = U(4)
-    for i in range(size):
-        work[i, size] = 0.0
-        for j in range(size):
+    for i in range(UNKNOWNS):
+        work[i, UNKNOWNS] = 0.0
+        for j in range(UNKNOWNS):
             work[i, j] = 0.0
         for k in range(U(gram.shape[1])):
-            work[i, size] += gram[s, k, Y, MASS + i]
-            for j in range(i, size):
+            work[i, UNKNOWNS] += gram[s, k, Y, MASS + i]
+            for j in range(i, UNKNOWNS):
                 work[i, j] += gram[s, k, MASS + i, MASS + j]
+    return _solve_payload(phi, work)
+
+
+@inline
+def weigh_payload(ring, rows, at, fade, work):
+    """Add a block to the sums in the lower half of `work`, from which a payload is estimated.
+
+    Unlike evidence, which must bear faults of many kinds, they take the torque of a rigid body
+    for exact: up to the noise, and a small share of it.
+    """
+    for i in range(UNKNOWNS):
+        for j in range(i, UNKNOWNS + U1):
+            work[UNKNOWNS + i, j] *= fade
+    for k in range(U(ring.shape[1])):
+        x = ring[at, k]
+        y = x[Y] / x[ONE]
+        weight = 1.0 / (noise_of(rows, k) ** 2 + (PAYLOAD_ERROR * y) ** 2) / x[ONE] ** 2
+        for i in range(UNKNOWNS):
+            part = weight * x[MASS + i]
+            work[UNKNOWNS + i, UNKNOWNS] += part * x[Y]
+            for j in range(i, UNKNOWNS):
+                work[UNKNOWNS + i, j] += part * x[MASS + j]
+
+
+@inline
+def estimate_payload(phi, work):
+    """Write the payload of the sums in the lower half of `work`, as `fit_payload` does."""
+    for i in range(UNKNOWNS):
+        for j in range(UNKNOWNS + U1):
+            work[i, j] = work[UNKNOWNS + i, j]
+    _solve_payload(phi, work)
+
+
+@inline
+def _solve_payload(phi, work):
+    """Solve for the payload with its prior. work: upper triangle of the sums, right-hand side."""
+    size = UNKNOWNS
+    for i in range(size):
         work[i, i] += PAYLOAD_PRIOR[i] ** -2
     # A = L L', L in the lower triangle; b' A^-1 b is the sum of the squares of L^-1 b
     gain, first = 0.0, 0.0

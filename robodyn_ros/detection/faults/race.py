@@ -11,7 +11,17 @@ import math
 from ...dynamics.compile import inline, uncounted_kernel
 from ...model.packed_model import U
 from . import blocks as of
-from .evidence import QUIET, STARTS, course_evidence, fit_one, fit_payload, fit_two, log_sum
+from .evidence import (
+    QUIET,
+    STARTS,
+    course_evidence,
+    fit_one,
+    fit_payload,
+    fit_two,
+    likeness,
+    log_sum,
+    score_one,
+)
 
 # Hypotheses in the race
 TOUCH, LOAD, MOTOR, OFFSET, DRAG, BRAKE, FROZEN = (U(k) for k in range(7))
@@ -22,22 +32,33 @@ CHANCE, JOINT, VALUE, OTHER, START, WIDTH = (U(k) for k in range(6))
 
 TEMPER = 0.4  # of the log evidence: neighbouring blocks and joints err alike
 # Log prior of payload, motor, offset, friction and locked joint, against that of a touch
-LOAD_PRIOR, MOTOR_PRIOR, OFFSET_PRIOR, DRAG_PRIOR, BRAKE_PRIOR = -4.0, -3.0, -0.7, -3.0, -1.5
-# Standard deviations of the priors: of the share of torque lost; of a constant torque, friction
+LOAD_PRIOR, MOTOR_PRIOR, OFFSET_PRIOR, DRAG_PRIOR, BRAKE_PRIOR = -5.0, -3.0, -1.6, -3.0, -1.5
+MIN_MASS = 0.05  # [kg]: less is no payload
+LIGHT, LIGHT_PRIOR = 0.2, -4.0  # [kg]: a touch of the last link alone looks like as little
+MASS_SLACK = 1.1  # of a known payload's mass that may be let go
+REVERSED_PRIOR = -1.5  # of an effort in which nothing but the sign is wrong
+HELD_PRIOR = 0.0  # of a payload's change: it is let go, or its estimate is off
+# Standard deviations of the priors: of the share of torque lost, commanded and measured (which may
+# be any multiple); of a constant torque, friction
 # and viscous friction per unit of speed, in contact thresholds
-LOST, CONSTANT, DRY, VISCOUS = 2.0, 100.0, 10.0, 10.0
+LOST, CONSTANT, DRY, VISCOUS = (2.0, 20.0), 100.0, 10.0, 10.0
 # A measured torque that is mostly offset, or mostly that of a push, looks like a large multiple of
-# the torque: that is rare, and told only where the reading jumps by it, or where the joint has
-# lost its load, as one without a motor does
-TINY, TINY_PRIOR = 0.2, (-4.0, -30.0)
+# the torque: that is rare, and told only where the reading jumps by it, where the load of the
+# joint has the course of the reading, or where it is lost, as without a motor. A smaller multiple
+# makes a jump, too, if the joint is loaded. Log priors: rare, not to be told
+SMALL, TINY, UNLIKELY = 0.5, 0.2, (-4.0, -30.0)
+REVERSED = -2.0  # share of the torque lost by a reversed sign
 JUMP_ERROR = 0.35  # of such a jump
+ALIKE = 0.9  # share of the load with the reading's course
+MIN_RATIO, ALIKE_NOISE = 1.7, 0.3  # of the noise over that before; its error
+BEYOND = 0.02  # a share so small is not known well enough to be compared
 CLEAR_LOAD = 3.0  # standard deviations of y, above which a load would be missed
 LOAD_LEFT = 0.4  # of it, below which it is lost
 MIN_LOSS = 0.1  # a share of the torque this close to 1 is no fault
 STEADY = 0.5  # probability that the torque of a touch on a loaded joint is constant
 # Of a touch: usual torque of a joint over that of the outermost loaded one, which is closer to it;
 # and bounds of the probability that it is too small to be seen
-LEVER, SPARED = 3.0, (0.1, 0.9)
+LEVER, SPARED = 3.0, (0.05, 0.9)
 REST_SPEED = 0.02  # [rad/s or m/s]: slower is at rest
 MOVING = 0.05  # [rad/s or m/s]: faster is in motion
 MIN_REST = 0.15  # [s] at rest while others move, of a locked joint
@@ -97,7 +118,51 @@ def _lost_load(rows, k):
 
 
 @inline
-def _race_since(rows, gram, bank, rest, age, s, motor_side, measured, table, phi, work):
+def _magnified(rows, sums, k, share):
+    """Return whether the reading of joint k looks like 1/share of its torque in all it does: its
+    noise is that multiple, too, or from the start on, the joint's load has the reading's course.
+    """
+    before = rows[of.CHANGE_BEFORE, k]
+    if before == 0.0:
+        return likeness(sums, of.TAU) > ALIKE
+    ratio = rows[of.CHANGE, k] / before
+    return ratio > MIN_RATIO and (
+        abs(share) < BEYOND or abs(ratio * abs(share) - 1.0) < ALIKE_NOISE
+    )
+
+
+@inline
+def _jump_missing(rows, k, size):
+    """Return whether the torque of joint k made no jump of this size, although it would show."""
+    visible = size > max(CLEAR_LOAD * of.noise_of(rows, k), 3.0 * of.JUMP * rows[of.CHANGE, k])
+    return visible and rows[of.JUMP_SIZE, k] < 0.3 * size
+
+
+@inline
+def _motor_prior(rows, sums, k, share, motor_side, measured):
+    """Return the log prior, above that of any motor, of one that gives this share of its torque,
+    or whose effort is 1/share of it.
+    """
+    load = rows[of.LOAD_BEFORE, k]
+    if not measured:
+        # An arm at rest without load would not show that its motor gives nothing
+        at_rest = rows[of.MOVED, k] < MOVING
+        hidden = at_rest and abs(load) < CLEAR_LOAD * of.noise_of(rows, k)
+        return UNLIKELY[1] if hidden and abs(share) < TINY else 0.0
+    if motor_side and abs(share) < TINY and _lost_load(rows, k):
+        return 0.0
+    if abs(share) < (TINY if motor_side else SMALL):
+        if not (_jumps_by(rows, k, share) or _magnified(rows, sums, k, share)):
+            return UNLIKELY[1]
+        return UNLIKELY[0] if abs(share) < TINY else 0.0
+    missing = _jump_missing(rows, k, abs(load) * abs(1.0 / share - 1.0))
+    return UNLIKELY[0] if missing and (not motor_side or share > 1.0) else 0.0
+
+
+@inline
+def _race_since(
+    rows, gram, bank, rest, age, s, motor_side, measured, held_mass, table, phi, work
+):  # fmt: skip
     """Offer the hypotheses that begin at onset s."""
     n = U(rows.shape[1])
     quiet = 0.0
@@ -109,7 +174,10 @@ def _race_since(rows, gram, bank, rest, age, s, motor_side, measured, table, phi
         sums, limit, joint = gram[s, k], rows[of.LIMIT, k], float(k)
         gain, offset = fit_one(sums, of.ONE, CONSTANT * limit)
         constant, free = 0.5 * TEMPER * gain, TEMPER * course_evidence(bank[s, k])
-        _offer(table, OFFSET, each + constant + OFFSET_PRIOR, joint, offset, 0.0, start)
+        chance = each + constant + OFFSET_PRIOR
+        if not motor_side and _jump_missing(rows, k, abs(offset)):
+            chance += UNLIKELY[0]  # a sensor's offset does not grow as a touch does
+        _offer(table, OFFSET, chance, joint, offset, 0.0, start)
         loaded = log_sum(math.log(STEADY) + constant, math.log(1.0 - STEADY) + free)
         rows[FELT, k], found = loaded, loaded
         for j in range(k):
@@ -118,14 +186,16 @@ def _race_since(rows, gram, bank, rest, age, s, motor_side, measured, table, phi
             found += log_sum(math.log(spared), math.log(1.0 - spared) + rows[FELT, j])
         touch = log_sum(touch, found) if k > 0 else found
         held = max(constant, free)
-        gain, lost = fit_one(sums, of.TAU, LOST)
+        gain, lost = fit_one(sums, of.TAU, LOST[1 if measured else 0])
         held = max(held, 0.5 * TEMPER * gain)
         if abs(lost) > MIN_LOSS:
             chance = each + 0.5 * TEMPER * gain + MOTOR_PRIOR
-            falls = motor_side and _lost_load(rows, k)
-            if measured and abs(1.0 + lost) < TINY and not falls:
-                chance += TINY_PRIOR[0 if _jumps_by(rows, k, 1.0 + lost) else 1]
+            chance += _motor_prior(rows, sums, k, 1.0 + lost, motor_side, measured)
             _offer(table, MOTOR, chance, joint, lost, 0.0, start)
+        if measured:
+            gain = score_one(sums, of.TAU, REVERSED)
+            chance = each + 0.5 * TEMPER * gain + REVERSED_PRIOR
+            _offer(table, MOTOR, chance, joint, REVERSED, 0.0, start)
         if not motor_side:
             continue
         gain, dry, viscous = fit_two(sums, of.SIGN, of.SPEED, DRY * limit, VISCOUS * limit)
@@ -139,21 +209,28 @@ def _race_since(rows, gram, bank, rest, age, s, motor_side, measured, table, phi
             _offer(table, BRAKE, each + held + BRAKE_PRIOR + certain, joint, 0.0, 0.0, start)
     _offer(table, TOUCH, each + touch, -1.0, 0.0, 0.0, start)
     gain = fit_payload(gram, s, phi, work)
-    _offer(table, LOAD, base + 0.5 * TEMPER * gain + LOAD_PRIOR, -1.0, phi[0], phi[4], start)
+    prior = HELD_PRIOR if held_mass > 0.0 else LOAD_PRIOR
+    if held_mass == 0.0 and phi[0] < LIGHT:
+        prior += LIGHT_PRIOR
+    if phi[0] + MASS_SLACK * held_mass > (-MIN_MASS if held_mass > 0.0 else MIN_MASS):
+        _offer(table, LOAD, base + 0.5 * TEMPER * gain + prior, -1.0, phi[0], 0.0, start)
 
 
 @uncounted_kernel(
     "int64(matrix, float64[:, :, :, ::1], float64[:, :, ::1], vector, float64, boolean, boolean,"
-    " matrix, vector, matrix)"
+    " float64, matrix, vector, matrix)"
 )
-def race(rows, gram, bank, rest, age, motor_side, measured, table, phi, work):
+def race(rows, gram, bank, rest, age, motor_side, measured, held_mass, table, phi, work):
     """Write the best of each hypothesis and its probability: CHANCE becomes 0 to 1. age: of the
-    case [s]; rest: time at rest while others move (n,) [s].
+    case [s]; rest: time at rest while others move (n,) [s]; held_mass: of the known
+    payload [kg].
     """
     for h in range(HYPOTHESES):
         table[h, CHANCE] = IMPOSSIBLE
     for s in range(STARTS):
-        _race_since(rows, gram, bank, rest, age, s, motor_side, measured, table, phi, work)
+        _race_since(
+            rows, gram, bank, rest, age, s, motor_side, measured, held_mass, table, phi, work
+        )
     frozen, most = _frozen_joint(rows), IMPOSSIBLE
     for h in range(HYPOTHESES):
         most = max(most, table[h, CHANCE])

@@ -15,11 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ...model.packed_model import aligned_copy, pack_frame
+from ...model.rigid_body import SYMMETRIC, RigidBody, as_inertia, steiner
 from ...model.robot import Payload, RobotModel
 from .. import fault as kinds
 from ..fault import Fault
 from . import blocks, case, evidence, race
-from .payload_columns import ROOM
+from .payload_columns import ROOM, UNKNOWNS
 from .settings import FaultSettings
 
 Array = npt.NDArray[np.float64]
@@ -38,8 +39,8 @@ KIND_OF = {
     case.EFFORT_SIGN: kinds.EFFORT_SIGN,
 }
 STICKING = 1.5  # friction of a joint at rest that is possible, over the model's
-MIN_MASS = 0.05  # [kg]: less is no payload
 MAX_CENTRE = 0.5  # [m], of a payload's centre from the frame of its link
+GYRATION = (0.001, 0.1)  # [m], bounds of the mean distance of a payload's mass from its centre
 
 
 class Torque(NamedTuple):
@@ -62,14 +63,14 @@ class FaultStream:
         self.model, self.settings, self.torque = model, settings, torque
         self.link = settings.payload_link or model.link_names[-1]
         n, starts = model.n, int(evidence.STARTS)
-        columns = int(blocks.COLUMNS)
+        columns, unknowns = int(blocks.COLUMNS), int(UNKNOWNS)
         self._rows, self._own = np.zeros((int(case.ROWS), n)), np.zeros(int(case.SCALARS))
         self._told = np.zeros(int(case.TOLD))
         self.memory = (
             aligned_copy(model.packed, pack_frame(model, self.link), np.zeros(ROOM)),
             np.zeros((int(blocks.CAPACITY), n, columns + 1)),
             np.zeros((int(blocks.CAPACITY), int(blocks.MARKS))),
-            np.zeros((n, 4)),
+            np.zeros((n, unknowns)),
             np.zeros((starts, n, columns, columns)),
             np.zeros((starts, n, 2 * columns)),
             np.zeros((starts, n, int(evidence.BANK))),
@@ -77,13 +78,11 @@ class FaultStream:
             self._own,
             self._told,
             np.zeros((int(race.HYPOTHESES), int(race.WIDTH))),
-            np.zeros(5),
-            np.zeros((4, 5)),
+            np.zeros(unknowns + 1),
+            np.zeros((2 * unknowns, unknowns + 1)),
         )
-        self._rows[int(blocks.LIMIT)] = np.maximum(limit, 1e-6)
+        self._set_limit(limit)
         self._rows[int(blocks.SQUARE)] = (blocks.START_NOISE * self._rows[int(blocks.LIMIT)]) ** 2
-        friction = STICKING * np.maximum(model.coulomb, model.stiction)
-        self._rows[int(race.HOLDS)] = friction + 0.5 * self._rows[int(blocks.LIMIT)]
         scalars = {
             case.FIRST: settings.first,
             case.PERIOD: settings.period,
@@ -102,6 +101,11 @@ class FaultStream:
         self.fault: Fault | None = None  # of the open case
         self.found: Payload | None = None  # of the last case
         self.reset()
+
+    def _set_limit(self, limit: Array) -> None:
+        self._rows[int(blocks.LIMIT)] = np.maximum(limit, 1e-6)
+        friction = STICKING * np.maximum(self.model.coulomb, self.model.stiction)
+        self._rows[int(race.HOLDS)] = friction + 0.5 * self._rows[int(blocks.LIMIT)]
 
     def reset(self) -> None:
         """Forget what was measured, and the case."""
@@ -202,23 +206,50 @@ class FaultStream:
         """Return the payload that the link holds by a told case, the known one included; None:
         none is left.
         """
-        known, moment = self.payload, told[int(case.MOMENT) : int(case.MOMENT) + 3].copy()
-        mass = float(told[int(case.VALUE)])
-        if known is not None:
-            mass += known.mass
-            moment += known.mass * np.asarray(known.com, dtype=np.float64)
-        if mass < MIN_MASS:
+        first = int(case.MOMENT)
+        held = np.concatenate([[told[int(case.VALUE)]], told[first : first + 9]])
+        if (known := self.payload) is not None:
+            inertia = as_inertia("inertia", known.inertia)
+            held += RigidBody(known.mass, np.asarray(known.com), inertia).inertial_parameters()
+        mass = float(held[0])
+        if mass < race.MIN_MASS:
             return None
-        com = moment / mass
+        com = held[1:4] / mass
         distance = float(np.linalg.norm(com))
         if distance > MAX_CENTRE:
             com *= MAX_CENTRE / distance
-        return Payload(self.link, mass, (float(com[0]), float(com[1]), float(com[2])))
+        about_com = likely_inertia(held[SYMMETRIC] - steiner(mass, com), mass)
+        rows = tuple(tuple(row) for row in about_com.tolist())
+        return Payload(self.link, mass, (float(com[0]), float(com[1]), float(com[2])), rows)
 
-    def carry(self, payload: Payload | None, t: float) -> None:
-        """The observed model includes this payload from now on; the case is over."""
+    @property
+    def covariance(self) -> Array | None:
+        """Covariance (4, 4) of the mass [kg] and first moment [kg m] of the payload that is told
+        now; None: none is told.
+        """
+        if self.fault is None or self.fault.kind != kinds.PAYLOAD:
+            return None
+        size = int(UNKNOWNS)
+        upper = np.triu(self.memory[-1][size:, :size])
+        sums = upper + np.triu(upper, 1).T + np.diag(np.array(evidence.PAYLOAD_PRIOR) ** -2)
+        return np.asarray(np.linalg.inv(sums)[:4, :4])
+
+    def carry(self, payload: Payload | None, t: float, limit: Array) -> None:
+        """The observed model includes this payload from now on, and these are the thresholds; the
+        case is over.
+        """
         self.payload = payload
+        self._set_limit(limit)
         self._own[int(case.KNOWN_MASS)] = 0.0 if payload is None else payload.mass
         grace = t + case.GRACE
         self.reset()
         self._own[int(case.GRACE_UNTIL)] = grace
+
+
+def likely_inertia(inertia: Array, mass: float) -> Array:
+    """Return the nearest inertia (3, 3) [kg m^2] about its centre that a body of this mass has."""
+    second = 0.5 * np.trace(inertia) * np.eye(3) - inertia  # integral of x x^T dm
+    size, axes = np.linalg.eigh(second)
+    second = (axes * np.clip(size, *(mass * x**2 for x in GYRATION))) @ axes.T
+    found = np.trace(second) * np.eye(3) - second
+    return np.asarray(0.5 * (found + found.T))
