@@ -240,6 +240,21 @@ def test_pausing_and_resuming_keeps_the_limits_on_the_path(kind):
     np.testing.assert_allclose(follower.plant.state.q, path.at(path.duration).q, atol=1e-3)
 
 
+@pytest.mark.parametrize("other", [False, True])
+def test_a_stop_or_another_path_in_motion_keeps_the_limits(other):
+    follower = Follower(broken_path("end", 3.0))
+    follower.run([Mode.TRACKING], 0.6)
+    reference = follower.arm.reference
+    assert np.abs(reference.qd).max() > 0.3
+    if other:
+        follower.arm.follow(rd.joint_move(reference.q, START, duration=0.3))
+    else:
+        follower.arm.hold()
+    follower.run([Mode.TRACKING, Mode.HOLDING], 3.0)
+    assert follower.arm.mode is Mode.HOLDING and not follower.arm.reference.qd.any()
+    assert follower.torque < 1.0 and follower.rate < 1.0
+
+
 def test_a_step_takes_less_than_20_microseconds():
     """A ratio of two times in one run: 20 us are about 25 sweeps of Newton-Euler here."""
     move = rd.joint_move(START, END, duration=0.4)
