@@ -645,6 +645,6 @@ def compare_rows(
     resets = (samples.status == Status.RESTART) | (samples.late != 0) | (rows.found > at.SETTLING)
     monitor = ContactMonitor(model, settings, links=False, faults=False)
     level = np.zeros(samples.t.size, dtype=np.int64)
-    arrays = (resets.astype(np.int64), samples.t, rows.certain, samples.qd)
+    arrays = (resets.astype(np.int64), samples.t, rows.certain, samples.q, samples.qd)
     at.compare_samples(*monitor.memory[-4:], *arrays, level)
     return level

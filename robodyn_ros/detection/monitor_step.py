@@ -147,6 +147,12 @@ def _follow_noise(rows, qd, before, dt):
 
 
 @inline
+def _follows_posture(common):
+    """Return whether there are thresholds in terms of force."""
+    return common[FORCES] + common[FORCES + U(1)] > 0.0
+
+
+@inline
 def _compare(detector, common, own, r, qd, qdd, dt):
     """Compare a residual with its thresholds; return the level, or SETTLING."""
     common[DETECTOR_DT] = dt
@@ -296,7 +302,7 @@ def judge(
             forget_times(detector)
             own[SETTLED] = 0.0
             return STUCK
-    if common[FORCES] + common[FORCES + U(1)] > 0.0 and follow_posture(detector, common, q) != 0:
+    if _follows_posture(common) and follow_posture(detector, common, q) != 0:
         return OVERFLOW
     if inexact:
         shrink(gap, r, certain)
@@ -449,9 +455,9 @@ def steps(
 
 @kernel(
     "int64(float64[:, ::1], float64[::1], float64[::1], float64[:, ::1], int64[::1], float64[::1],"
-    " float64[:, ::1], float64[:, ::1], int64[::1])"
+    " float64[:, ::1], float64[:, ::1], float64[:, ::1], int64[::1])"
 )
-def compare_samples(detector, common, own, rows, resets, t, r, qd, level):
+def compare_samples(detector, common, own, rows, resets, t, r, q, qd, level):
     """The last stage of `judge` over many samples; resets: where the detector is reset."""
     for k in range(U(t.size)):
         if resets[k] != 0 or k == 0:
@@ -464,6 +470,8 @@ def compare_samples(detector, common, own, rows, resets, t, r, qd, level):
         dt = t[k] - t[k - U(1)]
         _blend(rows, dt)
         _accelerate(rows, qd[k], qd[k - U(1)], dt)
+        if _follows_posture(common):
+            follow_posture(detector, common, q[k])
         found_level = _compare(detector, common, own, r[k], qd[k], rows[QDD], dt)
         level[k] = found_level if found_level <= COLLISION else UNKNOWN
     return 0

@@ -6,6 +6,7 @@ import pytest
 import robodyn_ros as rd
 from robodyn_ros.detection.detector import CollisionDetector
 from robodyn_ros.detection.force_thresholds import follow_posture, force_memory
+from robodyn_ros.detection.monitor import compare_rows
 
 MODEL = rd.robots.lwr_iii()
 HAND = MODEL.link_names[-1]
@@ -96,6 +97,11 @@ def test_live_is_offline_while_the_arm_moves():
     ]
     assert levels == found.level.tolist()
     assert {rd.Level.CLEAR, rd.Level.CONTACT, rd.Level.COLLISION} <= set(levels[200:])
+    # `tune` compares recorded residuals with other thresholds: these are the same ones
+    recorded = rd.detect(MODEL, rd.Log(t, q, qd, tau), settings(0.0, 0.0), certain=True)
+    again = compare_rows(MODEL, recorded.samples, recorded.rows, chosen)
+    np.testing.assert_array_equal(again[200:], found.level[200:])
+    assert (recorded.level[200:] != again[200:]).any()
 
 
 def test_wrong_settings_name_the_remedy():

@@ -41,12 +41,14 @@ def messages(duration=8.0, changing=False):
 
 
 STRING = "std_msgs/msg/String"
+MAGIC = b"\x89MCAP0\r\n"
+FOOTER, CHUNK, CHUNK_INDEX, SUMMARY_OFFSET = 2, 6, 8, 14  # records of MCAP
 
 
 def write(path, storage="MCAP", compressed=False, shuffled=0, **how):
     store = typesys.get_typestore(typesys.Stores.ROS2_JAZZY)
     writer = rosbag2.Writer(path, version=8, storage_plugin=rosbag2.StoragePlugin[storage])
-    if compressed:
+    if compressed and compressed != "lz4":
         mode = rosbag2.CompressionMode.STORAGE if compressed == "storage" else compressed
         writer.set_compression(mode, rosbag2.CompressionFormat.ZSTD)
     todo = list(messages(**how))
@@ -59,6 +61,42 @@ def write(path, storage="MCAP", compressed=False, shuffled=0, **how):
         }
         for topic, when, raw in todo:
             writer.write(topics[topic], when, raw)
+    return with_lz4(path) if compressed == "lz4" else path
+
+
+def with_lz4(path):
+    """Compress the chunks of an MCAP file by lz4, as `ros2 bag record` can; rosbags cannot."""
+    frame = pytest.importorskip("lz4.frame")
+    (file,) = path.glob("*.mcap")
+    data, out, moved, at = file.read_bytes(), bytearray(MAGIC), {}, len(MAGIC)
+    while at < len(data) - len(MAGIC):
+        kind, size = struct.unpack_from("<BQ", data, at)
+        body = data[at + 9 : at + 9 + size]
+        moved[at] = len(out)
+        at += 9 + size
+        if kind == CHUNK:  # times, size, check sum; name of the compression, records
+            packed = frame.compress(body[40:])
+            assert len(packed) < len(body)
+            body = body[:28] + struct.pack("<I3sQ", 3, b"lz4", len(packed)) + packed
+        elif kind == CHUNK_INDEX:
+            start, length, count = struct.unpack_from("<16xQQI", body)
+            places = struct.iter_unpack("<HQ", body[36 : 36 + count])
+            new = b"".join(struct.pack("<HQ", channel, moved[x]) for channel, x in places)
+            (unpacked,) = struct.unpack("<Q", body[-8:])
+            begin = moved[start]
+            (inside,) = struct.unpack_from("<Q", out, begin + 1)
+            sizes = struct.pack("<QQ", inside - 43, unpacked)
+            tail = body[36 + count : 44 + count] + struct.pack("<I3s", 3, b"lz4") + sizes
+            body = body[:16] + struct.pack("<QQI", begin, inside + 9, count) + new + tail
+        elif kind == SUMMARY_OFFSET:
+            group, start, length = struct.unpack("<BQQ", body)
+            end = moved.get(start + length, moved[start] + length)
+            body = struct.pack("<BQQ", group, moved[start], end - moved[start])
+        elif kind == FOOTER:
+            begins = (moved[x] if x else 0 for x in struct.unpack("<QQ", body[:16]))
+            body = struct.pack("<QQI", *begins, 0)
+        out += struct.pack("<BQ", kind, len(body)) + body
+    file.write_bytes(out + MAGIC)
     return path
 
 
@@ -76,6 +114,7 @@ def both_ways(path, monkeypatch):
     [
         {},
         {"compressed": "storage"},
+        {"compressed": "lz4"},
         {"shuffled": 1000},  # in the first chunk
         {"changing": True},
         {"storage": "SQLITE3"},
