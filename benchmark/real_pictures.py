@@ -14,6 +14,7 @@ import numpy as np
 import real_dummy
 import real_motion
 import real_touches
+import real_ur10e
 import recorded_arms
 from rich.console import Console
 
@@ -138,11 +139,40 @@ def dummy(folder: Path) -> Path:
     return save(figure, "ur10_dummy", folder)
 
 
+def ur10e(folder: Path) -> Path:
+    """A UR10e: an unseen free motion, which is quiet, and four pushes by hand."""
+    known = [real_ur10e.read(real_ur10e.EXCITING, real_ur10e.MOTION)]
+    model = rd.identify(recorded_arms.model("ur10e/ur10e.urdf"), known).model
+    names = real_ur10e.free_names()
+    unseen = next(name for name in names if "harm" in name and name != real_ur10e.EXCITING)
+    settings = rd.tune(model, [real_ur10e.read(name) for name in names if name != unseen])
+    figure, rows = plt.subplots(2, 1, figsize=(9.0, 5.6))
+    titles = {unseen: "UR10e, unseen free motion", real_ur10e.PUSHED: "UR10e, pushed by hand"}
+    for axes, (name, title) in zip(rows, titles.items(), strict=True):
+        log = real_ur10e.read(name)
+        found = rd.detect(model, log, settings)
+        t = found.t - found.t[0]
+        for joint, colour in ((0, TEAL), (1, ORANGE), (2, PALE)):
+            axes.plot(
+                t, found.r[:, joint], color=colour, linewidth=0.8, label=f"joint {joint + 1}"
+            )
+        for k, event in enumerate(found.events):
+            span = event.start - found.t[0], event.end - found.t[0]
+            text = "contact told" if k == 0 else None
+            axes.axvspan(*span, color=DARK, alpha=0.15, linewidth=0, label=text)
+        axes.set(title=title, ylabel="residual [N m]", xlim=(t[0], t[-1]))
+        axes.grid(alpha=0.25)
+    rows[-1].legend(fontsize=8, loc="upper right", ncols=4)
+    rows[-1].set_xlabel("time [s]")
+    return save(figure, "ur10e", folder)
+
+
 DRAWN = {
     touches: real_touches.NEEDS,
     motion: ("fr3/fr3_hand.urdf",),
     efforts: ("kuka_med7", "ur3", "fr3"),
     dummy: real_dummy.NEEDS,
+    ur10e: real_ur10e.NEEDS,
 }
 
 

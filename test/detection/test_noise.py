@@ -11,6 +11,7 @@ from robodyn_ros.detection.detector import Level
 from robodyn_ros.detection.monitor import TARING, ContactMonitor, monitor_rows
 from robodyn_ros.detection.monitor_settings import (
     BiasSettings,
+    DragSettings,
     MonitorSettings,
     NoiseSettings,
     NoiseWindow,
@@ -218,3 +219,86 @@ def test_whitening():
     C = np.corrcoef(A)
     W = whitening(tuple(C[np.tril_indices(4, -1)]), 4)
     np.testing.assert_allclose(W @ C @ W.T, np.eye(4), atol=1e-12)
+
+
+def test_the_tare_waits_until_the_torque_is_steady():
+    """A jolt of 20 N m in the first 0.2 s, as of an arm that starts, is no bias."""
+    stream = Stream(replace(SETTINGS, bias=replace(BIAS, start_limit=(30.0,), limit=(30.0,))))
+    stream.stay(0.2, on(0, 20.0))
+    assert stream.stay(0.15).cause == TARING
+    assert stream.stay(0.4).level is Level.CLEAR
+    assert abs(stream.monitor.bias[0]) < 0.5
+    assert Level.CONTACT not in stream.levels and Level.COLLISION not in stream.levels
+
+
+def test_a_torque_that_is_never_steady_is_tared_all_the_same():
+    stream = Stream()
+    for k in range(200):
+        stream.stay(0.01, on(0, 20.0 * (-1) ** (k // 8)))
+    assert stream.monitor.update(valid_sample(stream.t + DT, Q, STILL, G)).cause != TARING
+
+
+def creep(stream, seconds, speed):
+    """Joint 1 turns at a speed without any torque but that of the dynamics."""
+    qd = on(0, speed)
+    tau = rd.inverse_dynamics(MODEL, Q, qd, STILL)
+    for _ in range(round(seconds / DT)):
+        stream.t += DT
+        stream.levels.append(stream.monitor.update(valid_sample(stream.t, Q, qd, tau)).level)
+
+
+def test_an_arm_that_has_rested_hears_more():
+    """0.6 N m are 2 standard deviations of a creeping joint, and 12 after some `rest_time`."""
+    window = NoiseWindow(window=0.1, threshold=8.0, base=(0.3,), at_rest=(0.05,))
+    off = NoiseWindow(window=0.02, threshold=0.0)
+    for rest_time, level in ((0.2, Level.CONTACT), (20.0, Level.CLEAR)):
+        noise = NoiseSettings(short=off, long=window, rest_time=rest_time)
+        stream = Stream(replace(SETTINGS, noise=noise))
+        stream.stay(0.5)
+        creep(stream, 0.5, 0.05)
+        assert stream.stay(1.5).level is Level.CLEAR
+        assert stream.stay(0.15, on(2, 0.6)).level is level
+
+
+@pytest.mark.parametrize(("usual", "level"), [(1.0, Level.CLEAR), (1e6, Level.CONTACT)])
+def test_a_spike_is_not_trusted(usual, level):
+    noise = replace(NOISE, spike=(usual,))
+    stream = Stream(replace(SETTINGS, noise=noise, debounce=1.5 * DT))
+    stream.stay(0.5)
+    stream.stay(DT, on(0, 60.0))
+    stream.stay(0.03)
+    # A spike is known for one when it is over, so a debounce must let it pass
+    assert max(stream.levels[-31:]) == level
+
+
+def test_drag_is_taken_off_the_torque():
+    """A joint with 3 N m of friction that the model lacks: quiet with `drag`, else an alarm."""
+    for dry, level in ((3.0, Level.CLEAR), (0.0, Level.CONTACT)):
+        drag = DragSettings(dry=tuple(on(0, dry)), speed=0.05)
+        stream = Stream(replace(SETTINGS, drag=drag))
+        stream.stay(0.5)
+        qd = on(0, 0.5)
+        tau = rd.inverse_dynamics(MODEL, Q, qd, STILL) + on(0, 3.0)
+        p = rd.momentum_terms(MODEL, Q, qd)[0]
+        for k in range(300):  # the momentum rises within 0.1 s
+            share = min(k * DT / 0.1, 1.0)
+            stream.t += DT
+            v = share * qd
+            drive = rd.inverse_dynamics(MODEL, Q, v, STILL) + on(0, 3.0) * np.tanh(v[0] / 0.05)
+            drive += p / 0.1 if 0.0 < share < 1.0 else 0.0
+            found = stream.monitor.update(valid_sample(stream.t, Q, v, drive))
+        assert found.level >= level if level is Level.CONTACT else found.level is level, tau
+
+
+def test_where_the_observer_starts_anew_no_external_torque_is_known():
+    t = DT * np.arange(400.0)
+    t[200:] += 0.5
+    samples = sample_rows(MODEL, t, np.tile(Q, (400, 1)), np.zeros((400, N)), np.tile(G, (400, 1)))
+    external = monitor_rows(MODEL, samples, MonitorSettings(), certain=True).external
+    assert np.flatnonzero(np.isnan(external[:, 0])).tolist() == [0, 200]
+
+
+@pytest.mark.parametrize("name", ["base", "in_motion", "per_velocity", "at_rest"])
+def test_numbers_whose_squares_are_not_finite_are_refused(name):
+    with pytest.raises(rd.RobodynError, match=name):
+        NoiseWindow(**{name: (1e200,)})

@@ -14,6 +14,7 @@ from robodyn_ros.dynamics.friction import (
     REST_SPEED,
     SlidingFriction,
     drive_friction,
+    mean_losses,
 )
 from robodyn_ros.model.assemble import JointRow, assemble
 
@@ -220,3 +221,15 @@ def test_samples_of_a_state_are_checked():
     for qd, dt in (([0.1, np.nan], 1e-3), ([0.1, 0.1], 0.0)):
         with pytest.raises(rd.ArgumentError, match="finite numbers, dt positive"):
             friction.of_load(np.array(qd), np.zeros(2), dt)
+
+
+@pytest.mark.parametrize("dt", [1e-4, 2e-3, 1e-2])
+def test_mean_over_a_step_of_a_joint_that_friction_brakes(dt):
+    """J dv/dt = u - c v from v0: exact, also where the step is long beside J / c."""
+    J, c, u, v0 = 0.4, 300.0, 5.0, 0.05
+    rate, end = c / J, u / c
+    v1 = end + (v0 - end) * math.exp(-rate * dt)
+    mean = c * (end + (v0 - end) * -math.expm1(-rate * dt) / (rate * dt))
+    losses = np.array([c * v0, c * v1])
+    mean_losses(np.array([J]), np.array([0.0, dt]), np.array([v0, v1]), losses)
+    assert losses[1] == pytest.approx(mean, rel=1e-6)

@@ -104,7 +104,8 @@ def test_deviations_follow_the_speed_of_the_noise():
     speed = np.abs(np.sin(0.7 * t))[:, None] * np.linspace(0.2, 1.0, N)
     slow = rng.normal(size=(T // 50, N)).repeat(50, axis=0)  # constant over a window
     samples = samples_of(MODEL, rd.Log(t, np.zeros((T, N)), speed, np.zeros((T, N))))
-    motion = FreeMotion("noise", samples, slow * (0.02 + 0.2 * speed), np.ones(T, dtype=bool))
+    external = slow * (0.02 + 0.2 * speed)
+    motion = FreeMotion("noise", samples, external, np.ones(T, dtype=bool), external)
     windows = _Windows.of(motion, GAIN)
     at = replace(windows, speed=0.5 * np.linspace(0.2, 1.0, N)[None], unrest=np.ones((1, 1)))
     found = _shape([windows], "short", GAIN.noise.speed).at(at, GAIN.noise.speed)[0]
@@ -114,3 +115,60 @@ def test_deviations_follow_the_speed_of_the_noise():
 def test_tune_needs_recordings():
     with pytest.raises(rd.RobodynError, match="at least one recording"):
         rd.tune(MODEL, [])
+
+
+def test_the_warning_names_recording_and_joint():
+    logs = [free_log(k, seconds=4.0) for k in (1, 2, 3)]
+    loud = logs[2].tau.copy()
+    loud[:, 3] += np.random.default_rng(0).normal(0.0, 3.0, len(loud))
+    logs[2] = rd.Log(logs[2].t, logs[2].q, logs[2].qd, loud)
+    found = learn(MODEL, logs, GAIN, names=["one", "two", "three"])
+    (text,) = found.warnings(MODEL.joint_names)
+    assert "the recordings disagree: three" in text and f"'{MODEL.joint_names[3]}'" in text
+    assert "one" not in text.split(" the largest")[0].split(":")[1].replace("three", "")
+
+
+def test_gaps_lower_the_gain():
+    """Every tenth sample is 35 ms late: an observer with 50 1/s would start anew there."""
+    log = free_log(1)
+    kept = np.arange(log.t.size) % 90 < 73
+    gaps = rd.Log(log.t[kept], log.q[kept], log.qd[kept], log.tau[kept])
+    assert rd.tune(MODEL, [gaps], GAIN).gain[0] == pytest.approx(1.0 / (1.1 * 0.036), rel=0.03)
+    assert rd.tune(MODEL, [log], GAIN).gain == (50.0,)
+
+
+def test_a_debounce_is_chosen_against_rare_outliers():
+    """Outliers of the velocity at 100 Hz, one sample each, in one of two recordings."""
+    logs = [free_log(k) for k in (1, 2)]
+    logs = [rd.Log(x.t[::5], x.q[::5], x.qd[::5], x.tau[::5]) for x in logs]
+    assert rd.tune(MODEL, logs, GAIN).debounce == 0.0
+    tau = logs[1].tau.copy()
+    tau[100::97, 1] += 60.0
+    tau[101::97, 1] += 30.0  # no spike: it falls in two steps
+    odd = [logs[0], rd.Log(logs[1].t, logs[1].q, logs[1].qd, tau)]
+    assert rd.tune(MODEL, odd, GAIN).debounce > 0.0
+
+
+def test_friction_that_the_model_lacks_is_learnt():
+    law = np.linspace(0.2, 0.8, N)
+    logs = []
+    for k in (1, 2, 3):
+        log = free_log(k)
+        logs.append(rd.Log(log.t, log.q, log.qd, log.tau + law * np.tanh(log.qd / 0.05)))
+    found = rd.tune(MODEL, logs, GAIN).drag
+    np.testing.assert_allclose(found.dry, law, atol=0.15)
+
+
+def test_the_jolt_of_a_start_is_neither_bias_nor_noise():
+    """A joint breaks away in the first 0.15 s, by 20 N m; a share of it may be stuck elsewhere."""
+
+    def jolted(k):
+        log = free_log(k)
+        jolt = 20.0 * np.clip(1.0 - (log.t - log.t[0]) / 0.15, 0.0, 1.0)
+        return rd.Log(log.t, log.q, log.qd, log.tau + jolt[:, None] * np.eye(N)[0])
+
+    tuned = rd.tune(MODEL, [jolted(k) for k in (1, 2, 3)], GAIN)
+    assert rd.detect(MODEL, jolted(4), tuned).events == []
+    size = np.array(tuned.noise.long.base) * tuned.noise.long.threshold
+    share = size / MODEL.tau_max
+    assert 1.0 < size[0] < 10.0 and share.max() < 2.0 * share.min()

@@ -443,3 +443,16 @@ def test_another_fault_ends_a_frozen_sensor():
     for _ in range(20):
         plant.step(np.zeros(7), 1e-3)
     assert plant.measurement.q[0] == plant.state.q[0] != 0.2
+
+
+def test_friction_at_long_steps_is_that_at_short_ones():
+    """At 100 Hz an explicit step is unstable in the wrist: the residual would be some N m."""
+    model = rd.robots.lwr_iii()
+    tau = rd.gravity_torque(model, BENT) + 1.2 * model.coulomb
+    ends = []
+    for dt in (1e-2, 1e-3):
+        plant = RigidPlant(model, BENT)
+        for _ in range(round(0.2 / dt)):
+            plant.step(tau, dt)
+        ends.append(plant.state.qd)
+    np.testing.assert_allclose(ends[0], ends[1], atol=2e-3)
