@@ -140,6 +140,32 @@ def test_a_push_is_a_collision(seconds, size):
     assert verdicts[-1].fault is None  # the case is closed
 
 
+def test_a_push_on_an_arm_at_rest_is_no_frozen_reading():
+    """The encoder does not move, but the velocity is measured; the command fights the push."""
+    t, q, qd, tau = motion(2.2, 0.0)
+    q = np.broadcast_to(CENTRE, q.shape)
+    tau = tau + np.random.default_rng(3).normal(0.0, 0.3, tau.shape)
+    J = rd.jacobian(MODEL, CENTRE, MODEL.link_names[4], (0.0, 0.05, 0.05))[:3]
+    course = ((t > ONSET) & (t < ONSET + 0.8))[:, None]
+    verdicts, _ = follow((t, q, qd, tau - course * (J.T @ [25.0, 30.0, -12.0])))
+    pushed = [v for v in verdicts if ONSET + 0.05 < v.t < ONSET + 0.8]
+    assert all(v.level is rd.Level.COLLISION for v in pushed)
+    assert {v.fault.kind for v in pushed} <= {kinds.UNDECIDED, kinds.COLLISION}
+
+
+def test_a_payload_is_estimated_with_its_inertia():
+    held = rd.Payload(LINK, 2.0, (0.03, -0.02, 0.1), np.diag([0.01, 0.012, 0.008]))
+    t, q, qd, tau = motion(3.0)
+    loaded = motion(3.0, model=MODEL.replace(payload=held))[3]
+    _, monitor = follow((t, q, qd, np.where((t > ONSET)[:, None], loaded, tau)))
+    found = monitor.found_payload
+    assert found.mass == pytest.approx(2.0, rel=0.01)
+    assert np.allclose(found.com, held.com, atol=0.004)
+    size = np.linalg.eigvalsh(np.array(found.inertia))
+    assert size[0] >= 0.0 and size[2] <= size[0] + size[1] + 1e-12  # a body has it
+    assert np.allclose(np.diag(found.inertia), [0.01, 0.012, 0.008], atol=0.006)
+
+
 def test_what_no_physics_tells_apart_is_undecided_with_both_candidates():
     """A constant torque on the first joint is a bias, or a push on the first link."""
     verdicts, _ = follow(after(motion(2.2), one(0, lambda qd, tau: tau - 8.0)))

@@ -51,6 +51,7 @@ REVERSED = -2.0  # share of the torque lost by a reversed sign
 JUMP_ERROR = 0.35  # of such a jump
 ALIKE = 0.9  # share of the load with the reading's course
 MIN_RATIO, ALIKE_NOISE = 1.7, 0.3  # of the noise over that before; its error
+FAINT = 3.0  # log prior of a reading whose noise is as little as its torque
 BEYOND = 0.02  # a share so small is not known well enough to be compared
 CLEAR_LOAD = 3.0  # standard deviations of y, above which a load would be missed
 LOAD_LEFT = 0.4  # of it, below which it is lost
@@ -155,6 +156,11 @@ def _motor_prior(rows, sums, k, share, motor_side, measured):
         if not (_jumps_by(rows, k, share) or _magnified(rows, sums, k, share)):
             return UNLIKELY[1]
         return UNLIKELY[0] if abs(share) < TINY else 0.0
+    if (
+        share > 1.0 + SMALL
+        and rows[of.CHANGE, k] * share < (1.0 + ALIKE_NOISE) * rows[of.CHANGE_BEFORE, k]
+    ):
+        return FAINT  # no touch makes a reading less noisy
     missing = _jump_missing(rows, k, abs(load) * abs(1.0 / share - 1.0))
     return UNLIKELY[0] if missing and (not motor_side or share > 1.0) else 0.0
 

@@ -250,6 +250,6 @@ def likely_inertia(inertia: Array, mass: float) -> Array:
     """Return the nearest inertia (3, 3) [kg m^2] about its centre that a body of this mass has."""
     second = 0.5 * np.trace(inertia) * np.eye(3) - inertia  # integral of x x^T dm
     size, axes = np.linalg.eigh(second)
-    second = (axes * np.clip(size, *(mass * x**2 for x in GYRATION))) @ axes.T
+    second = (axes * np.clip(size, mass * GYRATION[0] ** 2, mass * GYRATION[1] ** 2)) @ axes.T
     found = np.trace(second) * np.eye(3) - second
     return np.asarray(0.5 * (found + found.T))
