@@ -59,7 +59,7 @@ OFFSET_SHARE = 0.01  # of the effort limit: offset of a torque sensor
 START_MARGIN = 1.5  # limits of the bias over the biases seen
 DISAGREE = 2.0  # noise of a recording over that of all others: told to the user
 MIN_MARGIN = 1.2  # deviations over the largest peaks, for other motions
-FEW_MARGIN = 3.0  # added to it, over the square of the number of recordings: few tell little
+FEW_MARGIN = 9.0  # added to it, over the cube of the number of recordings: few tell little
 USUAL_SPIKES = 0.99  # share of the samples
 LASTING = (0, 1, 2)  # further samples for which an increment may have to last
 DELAY_WORTH = 0.02  # [s] of debounce must halve the peaks of a joint,
@@ -291,7 +291,7 @@ class _Fit:
         peak = np.maximum(peak, LOWEST_PEAK * usual)
         stuck = np.zeros_like(peak)
         stuck[REST], stuck[SLOW] = self.stuck / self.shape.rest, self.stuck / self.shape.creeping
-        least = MIN_MARGIN + FEW_MARGIN / len(self.peaks) ** 2
+        least = MIN_MARGIN + FEW_MARGIN / len(self.peaks) ** 3
         return np.maximum(peak, stuck), np.maximum(margin, least)
 
     def seen(self) -> Array:
