@@ -85,8 +85,10 @@ def parameters():
         "# Parameters",
         "",
         "After this page you can set every parameter of the nodes: its default, unit, range and",
-        "meaning, from the classes that declare it. Those that are fixed are read at the start; all",
-        "others can be changed while the node runs. Files to copy from: `config/<robot>/<node>.yaml`.",
+        "meaning, from the classes that declare it.",
+        "",
+        "Those that are fixed are read at the start; all others can be changed while the node",
+        "runs. Files to copy from: `config/<robot>/<node>.yaml`.",
     ]
     for node, kind in SETTINGS.items():
         lines += ["", f"## {node}", "", "| parameter | default | unit | range | meaning |"]
