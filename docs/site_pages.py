@@ -1,8 +1,8 @@
 """Pages of the site that are made when it is built, as a hook of MkDocs: see `mkdocs.yml`.
 
-The first page is the README, the parameters come from the settings classes, the functions and
-classes from the list of public names. Files of the repository to which a page links are copied
-into the site, so that it is complete by itself.
+The first page is the README; CONTRIBUTING.md is a page, too. The parameters come from the settings
+classes, the functions and classes from the list of public names. Files of the repository to which
+a page links are copied into the site, so that it is complete by itself.
 """
 
 import ast
@@ -17,6 +17,7 @@ from robodyn_ros.settings import leaves
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
+OUTSIDE = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md"}  # pages beside docs/
 LINK = re.compile(r"(\]\()(?!\w+:)([^)#\s]+)")
 PARTS = {
     "model": "Robots",
@@ -36,14 +37,15 @@ PARTS = {
 
 def on_files(files, config):
     """Add the generated pages, and the files outside of docs/ to which pages link."""
-    made = {"index.md": start_page(), "parameters.md": parameters(), "api.md": functions()}
+    made = {"parameters.md": parameters(), "api.md": functions()}
+    made |= {page: from_outside(name) for name, page in OUTSIDE.items()}
     for name, text in made.items():
         files.append(File.generated(config, name, content=text))
-    for page in [*DOCS.rglob("*.md"), ROOT / "README.md"]:
+    for page in [*DOCS.rglob("*.md"), *(ROOT / name for name in OUTSIDE)]:
         for _, target in LINK.findall(page.read_text(encoding="utf-8")):
             path = (page.parent / target).resolve()
             if path.is_file() and not path.is_relative_to(DOCS):
-                place = copied(path)
+                place = in_site(path)
                 if files.get_file_from_path(place) is None:
                     files.append(File.generated(config, place, content=path.read_bytes()))
     return files
@@ -57,24 +59,25 @@ def on_page_markdown(markdown, page, config, files):
         path = (source.parent / found[2]).resolve()
         if path.is_relative_to(DOCS) or not path.is_file():
             return found[0]
-        return found[1] + "../" * page.file.src_uri.count("/") + copied(path)
+        return found[1] + "../" * page.file.src_uri.count("/") + in_site(path)
 
     return LINK.sub(moved, markdown)
 
 
-def copied(path):
-    """Return where a file of the repository lies in the site."""
-    return f"files/{path.relative_to(ROOT).as_posix()}"
+def in_site(path):
+    """Return where a file of the repository, outside of docs/, lies in the site."""
+    name = path.relative_to(ROOT).as_posix()
+    return OUTSIDE.get(name, f"files/{name}")
 
 
-def start_page():
-    """Return the README with its links as seen from docs/."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+def from_outside(name):
+    """Return a page beside docs/ with its links as seen from docs/."""
+    text = (ROOT / name).read_text(encoding="utf-8")
     return LINK.sub(lambda found: found[1] + beside_docs(found[2]), text)
 
 
 def beside_docs(target):
-    """Return a link of the README as one of a page in docs/."""
+    """Return a link of a page beside docs/ as one of a page in docs/."""
     inside = target.removeprefix("docs/")
     return inside if inside != target else f"../{target}"
 

@@ -26,7 +26,7 @@ from robodyn_ros.settings import leaves
 DOCS = ROOT / "docs"
 BLOCKS = [block for page in PAGES for block in blocks_of(page)]
 LANGUAGES = {"python", "bash", "console", "yaml", "text"}
-MADE = {"index.md", "parameters.md", "api.md"}  # by docs/site_pages.py
+MADE = {"index.md", "contributing.md", "parameters.md", "api.md"}  # by docs/site_pages.py
 TABLES = ("means.", "pushes.", "faults.", "obstacles.")  # parameters with names of one's choice
 ELSEWHERE = ("export", "ROS_SECURITY_ENCLAVE_OVERRIDE", "pip", "audit/bin/pip-audit", "cp", "mcap")
 
@@ -75,6 +75,14 @@ def test_a_page_begins_with_what_the_reader_can_do_after_it(page):
     title, empty, first = page.read_text(encoding="utf-8").splitlines()[:3]
     assert title.startswith("# ") and not empty
     assert first.startswith("After this page you can ")
+
+
+def test_the_readme_has_the_figures_of_real_arms():
+    told = (ROOT / "README.md").read_text(encoding="utf-8").split("## On real arms")[1]
+    rows = re.findall(r"^\| (?!figure).+ \|$", told.split("\n## ")[0], re.MULTILINE)
+    page = (DOCS / "real_arms.md").read_text(encoding="utf-8").splitlines()
+    assert len(rows) > 5
+    assert [row for row in rows if row not in page] == []
 
 
 def test_every_public_name_stands_in_its_table():
