@@ -156,6 +156,21 @@ def test_parameters_of_the_pages_exist(page):
             assert name in known or name.startswith(TABLES), name
 
 
+def test_the_guard_takes_the_parameters_of_its_recipe(tmp_path):
+    pytest.importorskip("rclpy", reason="ROS 2 is not installed")
+    from ros_harness import bench
+
+    from robodyn_ros.nodes.guard_node import GuardNode
+
+    (block,) = (b for b in BLOCKS if b.language == "yaml" and b.page.name == "recipes.md")
+    (tmp_path / "guard.yaml").write_text(block.text, encoding="utf-8")
+    args = ["--params-file", str(tmp_path / "guard.yaml"), "-p", "robot.name:=lwr_iii"]
+    with bench(GuardNode, args=args) as there:
+        (node,) = there.nodes
+        assert node.settings.guard.rearm_after == 2.0
+        assert set(node.means) == {"moveit", "cancel"}
+
+
 def dotted(tree, prefix=""):
     for name, value in tree.items():
         if isinstance(value, dict):
