@@ -12,13 +12,23 @@ from pathlib import Path
 
 from mkdocs.structure.files import File
 
+from robodyn_ros.detection.guard.settings import MeansSettings
 from robodyn_ros.nodes.node_settings import SETTINGS
-from robodyn_ros.settings import leaves
+from robodyn_ros.nodes.simulation_setup import FaultSettings, ObstacleSettings, PushSettings
+from robodyn_ros.settings import About, leaves
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 OUTSIDE = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md"}  # pages beside docs/
 LINK = re.compile(r"(\]\()(?!\w+:)([^)#\s]+)")
+TABLES = {  # rows with names of one's choice
+    "simulator_node": {
+        "pushes": PushSettings,
+        "faults": FaultSettings,
+        "obstacles": ObstacleSettings,
+    },
+    "guard_node": {"means": MeansSettings},
+}
 PARTS = {
     "model": "Robots",
     "dynamics": "Dynamics",
@@ -94,9 +104,13 @@ def parameters():
         "runs. Files to copy from: `config/<robot>/<node>.yaml`.",
     ]
     for node, kind in SETTINGS.items():
+        rows = list(leaves(kind()))
+        for table, row in TABLES.get(node, {}).items():
+            rows.append((f"{table}.names", (), About("names of your choice", fixed=True)))
+            rows += leaves(row(), f"{table}.<name>.")
         lines += ["", f"## {node}", "", "| parameter | default | unit | range | meaning |"]
         lines.append("|---|---|---|---|---|")
-        for name, value, about in leaves(kind()):
+        for name, value, about in rows:
             fixed = " (fixed)" if about.fixed else ""
             cells = (f"`{name}`", shown(value), about.unit, bounds(about), about.text + fixed)
             lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")

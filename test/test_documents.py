@@ -90,6 +90,24 @@ def test_every_public_name_stands_in_its_table():
     assert set(rd.__all__) - told == {"__version__"}
 
 
+def test_papers_lead_to_their_files():
+    page = (DOCS / "architecture.md").read_text(encoding="utf-8")
+    listed = (DOCS / "references.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\[\w+\].*?) \| .*? \| `(.+?)`", page, re.MULTILINE)
+    assert len(rows) > 10
+    for papers, file in rows:
+        source = (ROOT / "robodyn_ros" / file).read_text(encoding="utf-8")
+        for key in re.findall(r"\[\w+\]", papers):
+            assert key in source and f"**{key}**" in listed, (key, file)
+
+
+def test_papers_cited_in_the_code_are_listed():
+    listed = (DOCS / "references.md").read_text(encoding="utf-8")
+    for path in (ROOT / "robodyn_ros").rglob("*.py"):
+        for key in re.findall(r"\[[A-Z][A-Za-z]+\d{4}\]", path.read_text(encoding="utf-8")):
+            assert f"**{key}**" in listed, (path.name, key)
+
+
 # Code blocks
 
 
