@@ -11,6 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 BIN  := .venv/bin
 DEMO := .venv/.ready-demo
 TEST := .venv/.ready-test
+DOCS := .venv/.ready-docs
 
 # Other versions: a part of the tests, in an environment of its own.
 SYSTEM_PYTHON ?= /usr/bin/python3
@@ -31,7 +32,7 @@ comma := ,
 need = $(if $(shell $(1) >/dev/null 2>&1 && echo yes),,$(error $(2)))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long test-oldest test-kilted bench fuzz soak lint kernels clean
+.PHONY: help demo docs test test-long test-oldest test-kilted bench fuzz soak lint kernels clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -60,6 +61,10 @@ fuzz: $(TEST)  ## strange messages, parameters and files; ARGS="--seed 1" and ho
 
 soak: $(TEST)  ## pushed, changed, restarted and watched for long; ARGS="--mode free --time 86400"
 	$(BIN)/python benchmark/soak.py $(ARGS)
+
+docs: $(DOCS)  ## this documentation as a site in build/site, with search; links are checked
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict $(ARGS)
+	@echo "open build/site/index.html"
 
 lint: $(TEST)  ## ruff check, ruff format, mypy
 	$(BIN)/ruff check .
@@ -99,6 +104,11 @@ $(TEST): setup.py
 	$(need_python)
 	$(call install,.venv,-e '.[test$(comma)ros]')
 	@touch $(DEMO) $@
+
+$(DOCS): setup.py
+	$(need_python)
+	$(call install,.venv,-e '.[docs]')
+	@touch $@
 
 .venv-kilted/.ready: setup.py
 	$(need_python)

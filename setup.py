@@ -79,6 +79,7 @@ setup(
         "bags": BAGS,
         "identification": IDENTIFICATION,
         "bench": BENCH,
+        "docs": ["mkdocs-material>=9.5,<10", "mkdocstrings[python]>=0.26"],
         "test": [
             *BENCH,
             *DEMO,
