@@ -280,10 +280,15 @@ def _judge(
         own[SETTLED] = 0.0
         return SETTLING if math.isnan(own[EFFORT_FACTOR]) else SCALED
     if own[COMMANDED] != 0.0:
-        # A joint whose velocity is measured, with its noise, is held: by a push, or locked
+        # A joint that stands while others move, and whose velocity is measured, may be locked; on
+        # an arm that stands, it may be held by a push, which the command fights with some noise
+        moving = False
         for k in range(n):
-            enough[k] = own[STUCK_SHARE] * rows[LIMIT, k]
-            if abs(r[k]) <= enough[k] or same[k] == 0.0:
+            moving = moving or q[k] != stuck[READING, k]
+        for k in range(n):
+            measured = same[k] == 0.0
+            enough[k] = rows[LIMIT, k] * (1.0 if measured else own[STUCK_SHARE])
+            if abs(r[k]) <= own[STUCK_SHARE] * rows[LIMIT, k] or (moving and measured):
                 enough[k] = math.inf
         found = find_stuck(stuck, q, change, enough, dt, own[STUCK_TIME], own[STUCK_SAMPLES])
         if own[STUCK_JOINT] < 0.0:
