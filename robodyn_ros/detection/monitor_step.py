@@ -45,6 +45,8 @@ MEMORY = (
 )
 ROUNDING = 1e-6  # [s], of the difference of two stamps
 STOP_DISTANCE = 0.02  # [rad or m] from the end of a joint's range, where its stop may act
+OWN_SHARE = 0.5  # of the residual that the torque itself has made, of a frozen reading
+TREND_TIME = 0.015  # [s], over which a torque is smoothed where its joint's velocity is noisy
 NOISE_TIME = 1.0  # [s], over which the noise of the velocity is averaged
 STOP_SHARE = 0.3  # of its residual over threshold: other joints feel less at a stop
 
@@ -88,11 +90,12 @@ RESTARTS, USABLE, LATE = 1, 2, 4
 # residual with its bias, mean external torque of the step and the bound of its error, lowest and
 # highest position, whether the velocity reads the same as before, dry and viscous friction that
 # the model lacks, usual zigzag of the torque, share of the step in the residual; step of the
-# velocity, NaN: not known, and variance of its noise
+# velocity, NaN: not known, and variance of its noise; smoothed torque, and what counts as its
+# change for stuck readings
 (
     R, QD, QDD, TAU, MEAN, CHANGE, CERTAIN, GAIN, LIMIT, ENOUGH, RAW, EXTERNAL, ERROR, LOWEST,
-    HIGHEST, SAME, DRY, VISCOUS, SPIKE, BLEND, QD_STEP, QD_VARIANCE, ROWS,
-) = (U(k) for k in range(23))  # fmt: skip
+    HIGHEST, SAME, DRY, VISCOUS, SPIKE, BLEND, QD_STEP, QD_VARIANCE, SMOOTH, TREND, ROWS,
+) = (U(k) for k in range(25))  # fmt: skip
 
 
 @kernel(f"int64({MEMORY})")
@@ -228,6 +231,7 @@ def judge(
     r, qd_before, qdd, mean = rows[R], rows[QD], rows[QDD], rows[MEAN]
     change, certain, enough = rows[CHANGE], rows[CERTAIN], rows[ENOUGH]
     raw, external, error, same = rows[RAW], rows[EXTERNAL], rows[ERROR], rows[SAME]
+    trend = rows[TREND]
     usable, reason = told & USABLE != 0, SETTLING
     own[STEP] = 0.0
     dt = t - own[LAST]
@@ -271,6 +275,8 @@ def judge(
         same[k] = 1.0 if qd[k] == qd_before[k] else 0.0
         qd_before[k] = qd[k]
         change[k] = 0.0 if first else tau[k] - rows[TAU, k]
+        if first:
+            rows[SMOOTH, k] = tau[k]
         rows[TAU, k] = tau[k]
         r[k] = raw[k] - noise[BIAS, k]
     own[RUNNING], own[LAST] = 1.0, t
@@ -290,12 +296,24 @@ def judge(
         own[SETTLED] = 0.0
         return SETTLING if math.isnan(own[EFFORT_FACTOR]) else SCALED
     if own[COMMANDED] != 0.0:
-        # A joint whose velocity is measured, with its noise, is held: by a push, or locked
+        # A joint that stands while others move, and whose velocity is measured, may be locked; on
+        # an arm that stands, it may be held by a push, which the command fights with some noise
+        moving = False
         for k in range(n):
-            enough[k] = own[STUCK_SHARE] * rows[LIMIT, k]
-            if abs(r[k]) <= enough[k] or same[k] == 0.0:
+            moving = moving or q[k] != stuck[READING, k]
+        blend = -math.expm1(-dt / TREND_TIME)
+        for k in range(n):
+            measured, limit = same[k] == 0.0, own[STUCK_SHARE] * rows[LIMIT, k]
+            if q[k] != stuck[READING, k]:
+                rows[SMOOTH, k] = tau[k]
+            shift = blend * (tau[k] - rows[SMOOTH, k])
+            rows[SMOOTH, k] += shift
+            trend[k] = shift if measured else change[k]
+            # What a frozen reading causes is as large as the torque's change since it froze
+            enough[k] = max(limit, OWN_SHARE * abs(r[k])) if measured else limit
+            if abs(r[k]) <= limit or (moving and measured):
                 enough[k] = math.inf
-        found = find_stuck(stuck, q, change, enough, dt, own[STUCK_TIME], own[STUCK_SAMPLES])
+        found = find_stuck(stuck, q, trend, enough, dt, own[STUCK_TIME], own[STUCK_SAMPLES])
         if own[STUCK_JOINT] < 0.0:
             own[STUCK_JOINT] = found
         if own[STUCK_JOINT] >= 0.0:
