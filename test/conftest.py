@@ -48,6 +48,7 @@ LONG = (
     "test_guide.py::test_the_guide_is_followed_to_its_end",
     "dynamics/test_compile_ahead.py::test_robodyn_warmup_says",
     "test_conftest.py::test_every_name_of_the_lists_is_a_test",
+    "test_readme.py::test_commands_of_nodes_run[robodyn demo --robot kuka_lwr4",
     "test_readme.py::test_commands_of_nodes_run[robodyn demo --urdf",
     "test_readme.py::test_figures_can_be_drawn_again[adaptive",
     "test_readme.py::test_figures_can_be_drawn_again[control",

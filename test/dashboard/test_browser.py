@@ -1,4 +1,4 @@
-"""The live page in a real browser: push, watch, tune; no request to other hosts."""
+"""The live page in a real browser: push, watch, tune, choose; no request to other hosts."""
 
 import re
 import time
@@ -53,11 +53,11 @@ def chosen(name):
     return terminal.get_parameters(f"{SPACE}/controller_node", [parameter])[parameter]
 
 
-def choose_each(page, name):
-    """Make each choice of a menu, the first one last; the node answers that it has it."""
+def choose(page, name, choices):
+    """Make these choices of a menu, and the first one last; the node answers that it has it."""
     field = row(page, name).locator("input").first
     first = field.input_value()
-    for choice in (*(x for x in CHOICES[name] if x != first), first):
+    for choice in (*(x for x in choices if x != first), first):
         field.click(timeout=LONGEST)
         page.get_by_role("option", name=choice, exact=True).click(timeout=LONGEST)
         page.wait_for_function(
@@ -70,6 +70,18 @@ def choose_each(page, name):
 
 def gain():
     return terminal.get_parameters(f"{SPACE}/dynamics_node", ["monitor.gain"])["monitor.gain"]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["reaction", "controller"])
+def test_every_law_and_reaction_can_be_chosen(arm, name):
+    with (
+        live_page("--namespace", SPACE, "--port", "8200") as url,
+        window(url, 820, 900) as (page, outside),
+    ):
+        page.wait_for_function("window.states.at(-1) === 'CLEAR'", timeout=LONGEST)
+        choose(page, name, CHOICES[name])
+        assert outside == []
 
 
 def test_push_watch_tune_and_choose(arm, tmp_path):
@@ -107,8 +119,7 @@ def test_push_watch_tune_and_choose(arm, tmp_path):
         while list(gain()) != [wanted] and time.monotonic() < end:
             time.sleep(0.2)
         assert list(gain()) == [wanted]
-        choose_each(page, "reaction")
-        choose_each(page, "controller")
+        choose(page, "controller", ["pid"])
         page.screenshot(path=tmp_path / "page.png", timeout=LONGEST)
         assert (tmp_path / "page.png").stat().st_size > 20_000
         assert outside == []

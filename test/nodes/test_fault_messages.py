@@ -146,7 +146,7 @@ def test_a_payload_by_parameters_is_checked_and_can_be_set_at_the_start(make):
     given = ["-p", "payload.mass:=2.0", "-p", "payload.inertia:=0.01"]
     with bench(make, args=[*ARGS, *given]) as there:
         (node,) = there.nodes
-        held = node.arm.model if make is ControllerNode else node.monitor._observed("motor")
+        held = node.arm.model if make is ControllerNode else node.monitor._parts.observer.model
         assert held.mass.sum() == pytest.approx(LWR.mass.sum() + 2.0)
         for values, named in (
             ({"payload__link": "hand"}, "hand"),
