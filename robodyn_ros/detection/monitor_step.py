@@ -45,6 +45,7 @@ MEMORY = (
 )
 ROUNDING = 1e-6  # [s], of the difference of two stamps
 STOP_DISTANCE = 0.02  # [rad or m] from the end of a joint's range, where its stop may act
+MIN_TRAVEL = 0.0004  # [rad or m], by the velocity, that a position would not miss
 OWN_SHARE = 0.5  # of the residual that the torque itself has made, of a frozen reading
 TREND_TIME = 0.015  # [s], over which a torque is smoothed where its joint's velocity is noisy
 NOISE_TIME = 1.0  # [s], over which the noise of the velocity is averaged
@@ -91,11 +92,11 @@ RESTARTS, USABLE, LATE = 1, 2, 4
 # highest position, whether the velocity reads the same as before, dry and viscous friction that
 # the model lacks, usual zigzag of the torque, share of the step in the residual; step of the
 # velocity, NaN: not known, and variance of its noise; smoothed torque, and what counts as its
-# change for stuck readings
+# change for stuck readings; integral of the velocity since the position changed
 (
     R, QD, QDD, TAU, MEAN, CHANGE, CERTAIN, GAIN, LIMIT, ENOUGH, RAW, EXTERNAL, ERROR, LOWEST,
-    HIGHEST, SAME, DRY, VISCOUS, SPIKE, BLEND, QD_STEP, QD_VARIANCE, SMOOTH, TREND, ROWS,
-) = (U(k) for k in range(25))  # fmt: skip
+    HIGHEST, SAME, DRY, VISCOUS, SPIKE, BLEND, QD_STEP, QD_VARIANCE, SMOOTH, TREND, TRAVEL, ROWS,
+) = (U(k) for k in range(26))  # fmt: skip
 
 
 @kernel(f"int64({MEMORY})")
@@ -296,22 +297,25 @@ def judge(
         own[SETTLED] = 0.0
         return SETTLING if math.isnan(own[EFFORT_FACTOR]) else SCALED
     if own[COMMANDED] != 0.0:
-        # A joint that stands while others move, and whose velocity is measured, may be locked; on
-        # an arm that stands, it may be held by a push, which the command fights with some noise
-        moving = False
+        # A joint that stands while others move, and whose velocity is measured, may be locked; in
+        # a contact an arm may stand, and be pushed, unless its velocity says that it moves
+        moving = touching = False
         for k in range(n):
             moving = moving or q[k] != stuck[READING, k]
+            touching = touching or detector[ON, k] != 0.0
         blend = -math.expm1(-dt / TREND_TIME)
         for k in range(n):
             measured, limit = same[k] == 0.0, own[STUCK_SHARE] * rows[LIMIT, k]
             if q[k] != stuck[READING, k]:
-                rows[SMOOTH, k] = tau[k]
+                rows[SMOOTH, k], rows[TRAVEL, k] = tau[k], 0.0
+            rows[TRAVEL, k] += qd[k] * dt
+            pushed = touching and abs(rows[TRAVEL, k]) < MIN_TRAVEL
             shift = blend * (tau[k] - rows[SMOOTH, k])
             rows[SMOOTH, k] += shift
             trend[k] = shift if measured else change[k]
             # What a frozen reading causes is as large as the torque's change since it froze
             enough[k] = max(limit, OWN_SHARE * abs(r[k])) if measured else limit
-            if abs(r[k]) <= limit or (moving and measured):
+            if abs(r[k]) <= limit or (measured and (moving or pushed)):
                 enough[k] = math.inf
         found = find_stuck(stuck, q, trend, enough, dt, own[STUCK_TIME], own[STUCK_SAMPLES])
         if own[STUCK_JOINT] < 0.0:
