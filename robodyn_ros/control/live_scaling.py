@@ -25,18 +25,19 @@ from .path_table import ON_TIME, PathTable, Q
 
 __all__ = ["LiveScaling", "Path", "PathTable", "ScalingLimits", "Start"]
 
+TORN = 10.0  # share of the limits at which a trial ends
+
 
 class Start(NamedTuple):
     """The way into a path: `motion` there at this rate of the clock.
 
-    bounds: see `PathTable.bounds`. room: largest rate within the limits over that one.
+    bounds: see `PathTable.bounds`.
     """
 
     table: PathTable
     bounds: Array
     motion: Motion
     rate: float
-    room: float
 
 
 class LiveScaling:
@@ -88,13 +89,12 @@ class LiveScaling:
         """Return the way into a path at this motion; from rest at the largest rate possible.
 
         rate: in motion, that at which the path has this motion; from rest, a share of the largest.
-        Its room is 1 or more if the limits allow it. Takes milliseconds, and changes nothing.
+        Takes milliseconds, and changes nothing.
         """
         bounds = table.bounds(self.limits, self.catch_up)
-        fastest = math.sqrt(bounds[int(ON_TIME), 0])
         if not (motion.qd.any() or motion.qdd.any()):
-            return Start(table, bounds, motion, rate * fastest, 1.0)
-        return Start(table, bounds, motion, rate, fastest / rate)
+            rate *= math.sqrt(bounds[int(ON_TIME), 0])
+        return Start(table, bounds, motion, rate)
 
     def begin(self, start: Start) -> None:
         """Follow a path from now on."""
@@ -102,6 +102,26 @@ class LiveScaling:
         motion = (np.ascontiguousarray(x) for x in start.motion[:3])
         _newton_euler(self._packed, *motion, self._own[int(TORQUE)])
         self._clock[int(V)] = start.rate
+
+    def trial(self, start: Start, dt: float) -> float:
+        """Return the largest share of its limits that a joint uses on this way; dt: steps [s].
+
+        Above 1, the path asks for more than its clock can avoid. Changes nothing.
+        """
+        trial, limits, worst = self.copy(), self.limits, 0.0
+        trial.begin(start)
+        tau = trial._own[int(TORQUE)].copy()
+        while not trial.arrived and worst <= TORN:
+            before, motion = tau, trial.advance(dt)
+            tau = trial._own[int(TORQUE)].copy()
+            uses = (
+                (tau, limits.tau_max),
+                ((tau - before) / dt, limits.tau_rate_max),
+                (motion.qd, limits.qd_max),
+                (motion.qdd, limits.qdd_max),
+            )
+            worst = max(worst, *(float((np.abs(x) / limit).max()) for x, limit in uses))
+        return worst
 
     def copy(self) -> "LiveScaling":
         """Return a clock at the same place that goes on by itself."""

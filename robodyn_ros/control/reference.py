@@ -22,6 +22,7 @@ from ..dynamics.newton_euler import inverse_dynamics
 from ..errors import ArgumentError, RobodynError
 from ..model.rigid_body import Array
 from ..model.robot import RobotModel
+from .controller import PERIOD
 from .live_scaling import LiveScaling, Start
 from .path_shape import Path
 from .path_table import PathTable, with_offset
@@ -32,7 +33,11 @@ PEAK_SPEED = 1.875  # of a smooth step, over its mean speed
 STRETCH, MAX_STRETCHES = 1.2, 12  # of a return that exceeds limits
 STOP_STRETCHES = (1.0, 1.2, 1.5, 0.7)  # of a stop that does
 # Rates of the clock, and stretches of the time, tried for joining a path in motion
-JOINS = ((1.0, 1.0), (0.6, 1.0), (0.36, 1.0), (0.6, 0.6), (0.36, 0.6), (0.36, 1.5), (0.22, 1.0))
+JOINS = (
+    (1.0, 1.0), (0.6, 1.0), (0.6, 0.4), (0.36, 1.5), (0.22, 0.6), (0.22, 2.0), (0.22, 3.0),
+    (0.36, 0.25), (0.1, 0.6), (0.1, 3.0),
+)  # fmt: skip
+KEPT, MAX_SHARE = 1.0 + 1e-6, 2.0  # of the limits: they count as kept; a path is rejected
 NO_OFFSET = 1e-9  # [rad or m], distance from the start of a path that counts as none
 DRIFT_SHARE = 0.1  # of the limits of torque and torque rate, for what a plan did not foresee
 DRIFT_INSTANTS = np.linspace(0.0, 0.999, 12)  # of the time in which that fades, looked at
@@ -64,6 +69,10 @@ class Rest:
 
 class OutdatedPlanError(RobodynError):
     """The arm has gone on otherwise than a plan expected."""
+
+
+class JoinError(ArgumentError):
+    """No way from the present motion into a path keeps the limits."""
 
 
 class Drift(NamedTuple):
@@ -105,22 +114,17 @@ class Reference:
 
         table: of this path from s on, if it is known already.
         """
-        self.join(path, s, self.joined(self.start(path, s, seconds, table), 0.0, seconds))
+        self.join(path, s, self.joined(self.start(path, s, seconds, table), seconds))
 
-    def joined(self, start: Start, late: float, seconds: float) -> Joined:
-        """Return the clock that follows a path this late [s]; changes nothing yet.
+    def joined(self, start: Start, seconds: float) -> Joined:
+        """Return the clock that follows a path; changes nothing yet.
 
         What the plan did not foresee fades within this many seconds; OutdatedPlanError if that
         takes a notable part of the limits.
         """
-        scaling, motion = self.scaling.copy(), start.motion
+        scaling = self.scaling.copy()
         scaling.begin(start)
-        if late > 0.0 and (motion.qd.any() or motion.qdd.any()):
-            motion = scaling.advance(late)
-        scales = (1.0, seconds, seconds**2)
-        away = np.array(
-            [T * (a - b) for T, a, b in zip(scales, self.motion, motion, strict=False)]
-        )
+        away = np.array(self.motion[:3]) - np.array(start.motion[:3])
         if not away.any():
             return Joined(scaling, None)
         drift = Drift(FADE.T @ (away * [[1.0], [seconds], [seconds**2]]), seconds)
@@ -212,10 +216,17 @@ class Reference:
         self.path, self._stopped_at = path, s
         self._ramp, self._returning, self._drift = 0.0, False, None
 
-    def start(self, path: Path, s: float, seconds: float, table: PathTable | None = None) -> Start:
+    def start(
+        self,
+        path: Path,
+        s: float,
+        seconds: float,
+        table: PathTable | None = None,
+        dt: float = PERIOD,
+    ) -> Start:
         """Return the way into a path at its time s [s]; fade the offset within `seconds`.
 
-        table: of this path from s on, if it is known already.
+        table: of this path from s on, if it is known already. dt: period of the samples [s].
         """
         at, motion, scaling = path.at(s), self.motion, self.scaling
         if not (motion.qd.any() or motion.qdd.any()):
@@ -226,10 +237,17 @@ class Reference:
         found = []
         for rate, stretch in JOINS:
             table = self._faded(path, s, stretch * seconds, rate)
-            found.append(scaling.start(table, motion, rate))
-            if found[-1].room >= 1.0:
-                return found[-1]
-        return max(found, key=lambda start: start.room)
+            start = scaling.start(table, motion, rate)
+            found.append((scaling.trial(start, dt), start))
+            if found[-1][0] <= KEPT:
+                break
+        share, start = min(found, key=lambda item: item[0])
+        if share > MAX_SHARE:
+            raise JoinError(
+                "the trajectory cannot be joined from the present motion within the limits: stop "
+                "first, or begin along the present motion"
+            )
+        return start
 
     def _check_drift(self, drift: Drift) -> None:
         """Raise if an offset takes more than a small part of the limits."""

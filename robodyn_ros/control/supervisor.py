@@ -31,7 +31,7 @@ from .transitions import FOLLOWING, LATCHED, REJECT, ROWS, TRANSITIONS, Event, M
 
 RAMP_DOWN_TIMEOUT = 0.05  # [s], upper bound of `timeout` after `ramp_down`
 # Periods of the samples by which a plan may be taken over too early or too late
-EARLY, LATE = 0.25, 2.0
+EARLY, LATE = 0.5, 2.0
 # Events that change the mode as a plan expects it
 EXPECTED = (Event.FOLLOW, Event.ARRIVED, Event.REJOINED)
 
@@ -212,8 +212,7 @@ class Supervisor:
             self._check_plan(plan)
         else:
             plan = self.plan(trajectory, at)
-        late = 0.0 if plan.t is None else self.time - plan.t
-        joined = self._arm.reference.joined(plan.start, late, plan.seconds)
+        joined = self._arm.reference.joined(plan.start, plan.seconds)
         self._fire(Event.FOLLOW, "", plan.path, plan.s, joined)
         return plan.exceeded
 

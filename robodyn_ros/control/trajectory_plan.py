@@ -80,7 +80,8 @@ class TrajectoryPlanner:
         start = joint_array(model, "the trajectory's start", trajectory.at(s).q)
         check_start(model, start, now, self.settings.start_tolerance)
         check_joint_limits(model, trajectory, now)
-        table = PathTable(model, trajectory, s, limits=limits)
+        moving = bool(self.start.qd.any() or self.start.qdd.any())
+        table = PathTable(model, trajectory, s, limits=limits, from_rest=not moving)
         table.check_weight(limits)
         exceeded = table.exceeded(limits)
         if exceeded and self.settings.scaling == "strict":
@@ -88,8 +89,7 @@ class TrajectoryPlanner:
                 f"the trajectory exceeds limits (arm.scaling: strict): {exceeded[0]}"
             )
         seconds = blend_seconds(model, self.settings, start - now)
-        way = self._reference.start(trajectory, s, seconds, table)
-        moving = bool(self.start.qd.any() or self.start.qdd.any())
+        way = self._reference.start(trajectory, s, seconds, table, self._period)
         t = self.t if moving or at is not None else None
         return TrajectoryPlan(
             trajectory, s, t, seconds, way, exceeded, limits, self._interruptions

@@ -1,8 +1,8 @@
 """TrajectoryRequests: trajectories that are planned beside the control loop, then taken over.
 
 A plan takes longer than the loop's period, and a plant brakes if no command arrives meanwhile. In
-motion the plan is made for an instant a little ahead, at which it is taken over; if it is late, or
-the arm has moved otherwise, it is made again with more time.
+motion the plan is made for an instant a little ahead, at which it is taken over. It is made again
+for a later one if it is late, the arm has moved otherwise, or no way begins at that motion.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..control.path_shape import Path
-from ..control.reference import OutdatedPlanError
+from ..control.reference import JoinError, OutdatedPlanError
 from ..control.supervisor import Supervisor
 from ..control.trajectory_plan import TrajectoryPlan
 from ..dynamics.limit_use import Binding
@@ -107,8 +107,8 @@ class TrajectoryRequests:
             if not self.arm.is_due(self._plan):
                 return
             exceeded = self.arm.follow(self._plan)
-        except OutdatedPlanError:
-            self._try_again(request)
+        except (JoinError, OutdatedPlanError) as error:
+            self._try_again(request, error)
         except RobodynError as error:
             self._end()
             request.refused(error)
@@ -126,7 +126,7 @@ class TrajectoryRequests:
         self._request, self._plan, self._begun = request, None, self.arm.time
         self._job.begin(lambda: planner.plan(*request.path(planner.start, planner.t)))
 
-    def _try_again(self, request: Request) -> None:
+    def _try_again(self, request: Request, error: RobodynError) -> None:
         """Plan again, or the next request instead if there is one."""
         if self._next is not None:
             self._end()
@@ -136,6 +136,8 @@ class TrajectoryRequests:
         self._request = self._plan = None
         if self._tries < MAX_TRIES:
             self._begin(request)
+        elif isinstance(error, JoinError):
+            request.refused(error)
         else:
             self.follow(request)
 

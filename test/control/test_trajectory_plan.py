@@ -4,7 +4,7 @@ import threading
 
 import numpy as np
 import pytest
-from test_live_scaling import DT, LWR, START, Follower, broken_path
+from test_live_scaling import DT, START, Follower, broken_path
 
 import robodyn_ros as rd
 from robodyn_ros.control.arm_controller import Mode
@@ -106,7 +106,7 @@ def test_a_plan_that_does_not_fit_any_more_must_be_made_again():
     follower.run([Mode.TRACKING], 0.1)
     with pytest.raises(OutdatedPlanError, match="ago"):
         follower.arm.follow(plan)
-    plan = follower.arm.plan(back(follower.arm.reference))
+    plan = follower.arm.plan(back(follower.arm.reference, 2.0))
     follower.arm.apply(follower.arm.prepare(follower.arm.settings))
     with pytest.raises(OutdatedPlanError, match="settings"):
         follower.arm.follow(plan)

@@ -155,8 +155,9 @@ def test_no_callback_of_the_node_takes_long_when_a_trajectory_arrives_in_motion(
     with bench(ControllerNode, args=args) as there:
         (node,), spent, modes, commands = there.nodes, [], set(), []
         node.to_command.local.append(lambda message: commands.append(list(message.data)))
-        refused = []
+        refused, clock = [], [1000.0]
         monkeypatch.setattr(node, "warn_refused", refused.append)
+        node.now = node.wall = lambda: clock[0]
         message = JointState(name=list(MODEL.joint_names), position=list(START))
         message.velocity = 7 * [0.0]
 
@@ -166,10 +167,11 @@ def test_no_callback_of_the_node_takes_long_when_a_trajectory_arrives_in_motion(
             spent.append(time.thread_time() - begun)
 
         def run(condition, longest=20.0):
-            end = time.time() + longest
+            end = clock[0] + longest
             while not condition():
-                assert time.time() < end
-                set_stamp(message.header.stamp, time.time())
+                assert clock[0] < end
+                clock[0] += DT
+                set_stamp(message.header.stamp, clock[0])
                 receive("joint_states", message)
                 reference = node.arm.reference
                 message.position, message.velocity = list(reference.q), list(reference.qd)
@@ -182,8 +184,8 @@ def test_no_callback_of_the_node_takes_long_when_a_trajectory_arrives_in_motion(
             before = path()
             receive("~/joint_trajectory", trajectory(goal, 0.3))
             run(lambda before=before: path() is not before)
-            end = time.time() + 0.2
-            run(lambda end=end: time.time() > end)
+            end = clock[0] + 0.2
+            run(lambda end=end: clock[0] > end)
         run(lambda: node.arm.mode is Mode.HOLDING)
         np.testing.assert_allclose(node.arm.reference.q, START + 0.3, atol=1e-6)
         assert not refused and modes == {Mode.HOLDING, Mode.TRACKING}
