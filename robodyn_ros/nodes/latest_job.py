@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from ..errors import RobodynError
+
+# [s] for which the interpreter lets the job's thread run while the loop's waits; 5 ms by default,
+# several periods of a loop
+SWITCH_INTERVAL = 5e-4
 
 T = TypeVar("T")
 
@@ -24,6 +29,7 @@ class LatestJob(Generic[T]):
         with self._lock:
             self._wanted += 1
             number, self._found = self._wanted, None
+        sys.setswitchinterval(min(sys.getswitchinterval(), SWITCH_INTERVAL))
         threading.Thread(target=self._run, args=(number, job), daemon=True).start()
 
     def cancel(self) -> None:

@@ -4,11 +4,12 @@ import threading
 
 import numpy as np
 import pytest
-from test_live_scaling import DT, START, Follower, broken_path
+from test_live_scaling import DT, LIMITS, LWR, START, Follower, broken_path
 
 import robodyn_ros as rd
-from robodyn_ros.control.arm_controller import Mode
-from robodyn_ros.control.reference import OutdatedPlanError
+from robodyn_ros.control.arm_controller import ArmController, Mode
+from robodyn_ros.control.reference import JoinError, OutdatedPlanError
+from robodyn_ros.trajectory.trajectory_msg import TrajectoryPoint, from_points
 
 LEAD = 0.05
 
@@ -125,3 +126,35 @@ def test_from_rest_a_plan_has_no_time_of_its_own():
     assert follower.arm.mode is Mode.TRACKING
     stamped = planner.plan(rd.joint_move(START + 0.02, START, duration=0.5), planner.t + 0.1)
     assert stamped.t == planner.t
+
+
+def towards(start, q, duration):
+    """Quintic from a motion to rest at q, as a message with one point asks for."""
+    still = tuple(np.zeros(7))
+    points = [TrajectoryPoint(tuple(q), still, still, duration)]
+    return from_points(LWR.joint_names, points, joint_names=LWR.joint_names, start=start[:3])
+
+
+def test_a_turn_in_motion_keeps_the_limits_or_is_refused():
+    """Between impossible trajectories; a refused one leaves the arm on its way."""
+    random, refused, shares = np.random.default_rng(2), 0, []
+    for _ in range(12):
+        arm, t = ArmController(LWR), 0.0
+        arm.update(0.0, START, np.zeros(7))
+        first, second = START + random.uniform(-0.8, 0.8, (2, 7))
+        arm.follow(towards(arm.reference, first, 0.3))
+        tau = None
+        for k in range(500):
+            t += DT
+            reference = arm.reference
+            arm.update(t, reference.q, reference.qd)
+            before, tau = tau, rd.inverse_dynamics(LWR, *arm.reference[:3])
+            if k > 0:
+                shares.append((np.abs(tau - before) / DT / LIMITS.tau_rate_max).max())
+            if k == 120:
+                try:
+                    arm.follow(towards(arm.reference, second, 0.3))
+                except JoinError:
+                    refused += 1
+        assert arm.mode in (Mode.TRACKING, Mode.HOLDING), arm.reason
+    assert max(shares) < 1.0 and refused <= 2
