@@ -56,7 +56,8 @@ def action_type() -> Any:
 
 
 Tolerance = tuple[np.ndarray, np.ndarray]  # of position and velocity, (n,) each
-Taken, Refused = Callable[[], None], Callable[[RobodynError], None]
+Taken = Callable[[], None]
+Refused = Callable[[RobodynError], None]
 
 
 class TrajectoryAction:
