@@ -51,6 +51,8 @@ class LatestJob(Generic[T]):
             found = job()
         except RobodynError as error:
             found = error
+        except Exception as error:  # else the thread would end, and nothing would ever be said
+            found = RobodynError(f"{type(error).__name__}: {error}")
         with self._lock:
             if number == self._wanted:
                 self._found = found

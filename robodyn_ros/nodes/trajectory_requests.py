@@ -19,7 +19,8 @@ from ..dynamics.motion import Motion
 from ..errors import RobodynError
 from .latest_job import LatestJob
 
-LEAD, MAX_LEAD = 0.05, 0.5  # [s] from a request in motion to its take-over: least and most
+# [s] from a request in motion to its take-over: least, most at first, most
+LEAD, FIRST_LEAD, MAX_LEAD = 0.05, 0.15, 0.5
 LONGER = 1.5  # times that the last plan has taken
 MAX_TRIES = 4  # then it is planned in the loop
 MAX_REPLACED = 3  # requests in a row that newer ones replace, then one of a stream is followed
@@ -117,7 +118,8 @@ class TrajectoryRequests:
             request.taken(exceeded)
 
     def _begin(self, request: Request) -> None:
-        lead = min(max(LEAD, LONGER * self._spent), MAX_LEAD)
+        most = MAX_LEAD if self._tries else FIRST_LEAD
+        lead = min(max(LEAD, LONGER * self._spent), most)
         try:
             planner = self.arm.planner(lead)
         except RobodynError as error:

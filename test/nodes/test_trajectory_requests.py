@@ -140,6 +140,8 @@ def test_errors_of_the_plan_are_reported():
     arm = Arm()
     arm.request("far", START + 10.0)
     assert "limits" in str(arm.until_told("far"))
+    arm.request("text", "START")  # no error of this package
+    assert isinstance(arm.until_told("text"), rd.RobodynError)
 
 
 def trajectory(q, duration):
