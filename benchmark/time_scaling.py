@@ -118,7 +118,7 @@ def step_times(model: rd.RobotModel, start: np.ndarray, end: np.ndarray, T: floa
     arm = ArmController(model)
     law = LiveScaling(model, arm._arm.parts.scaling, 1.25)
     move = rd.joint_move(start, end, duration=T)
-    law.begin(PathTable(model, move, limits=law.limits), Motion.at_rest(start))
+    law.begin(law.start(PathTable(model, move, limits=law.limits), Motion.at_rest(start)))
     times = []
     while not law.arrived:
         begun = time.perf_counter()

@@ -121,7 +121,7 @@ def live_scaling(folder: Path) -> Path:
     best = rd.fastest(model, joint_move(start, end, duration=1.0), tau_rate_max=1000.0)
     asked = joint_move(start, end, duration=best.duration / 3.0)
     law = LiveScaling(model, limits, 1.25)
-    law.begin(PathTable(model, asked, limits=limits), Motion.at_rest(start))
+    law.begin(law.start(PathTable(model, asked, limits=limits), Motion.at_rest(start)))
     clock, motions = [0.0], [Motion.at_rest(start)]
     while not law.arrived:
         motions.append(law.advance(dt))

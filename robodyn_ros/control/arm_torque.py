@@ -19,11 +19,11 @@ from .laws.momentum_damping import MomentumDampingController
 from .limits import Limiter, TorqueLimits
 from .live_scaling import LiveScaling
 from .path_shape import Path, ScalingLimits
-from .path_table import PathTable
 from .reactions import Reaction, Stop
-from .reference import Reference, blend_time
+from .reference import Joined, Reference
 from .sample_timeline import SampleTimeline
 from .tracking_guard import TrackingGuard
+from .trajectory_plan import blend_seconds
 
 
 class ArmParts(NamedTuple):
@@ -124,9 +124,9 @@ class ArmTorque:
         """Hold the posture in which the arm came to rest."""
         self._hold_at(self.reaction.reference.q)
 
-    def follow_path(self, trajectory: Path, s: float, away: Array, table: PathTable) -> None:
+    def follow_path(self, trajectory: Path, s: float, joined: Joined) -> None:
         """Blend into the trajectory."""
-        self.reference.follow(trajectory, s, self._blend_time(away), table)
+        self.reference.join(trajectory, s, joined)
 
     def stop_reference(self) -> None:
         """Bring the reference to rest within `ramp`."""
@@ -136,7 +136,8 @@ class ArmTorque:
         """Return to the interrupted point, then follow the trajectory."""
         self.parts.law.take_over(self.parts.law.tau)
         q = self.reaction.reference.q
-        seconds = self._blend_time(self.reference.interrupted_at - q)
+        away = self.reference.interrupted_at - q
+        seconds = blend_seconds(self.model, self.parts.settings, away)
         self.reference.resume(q, seconds, self.parts.settings.ramp)
 
     def brake(self) -> None:
@@ -209,7 +210,3 @@ class ArmTorque:
         self.reaction = reaction
         if self.started:
             reaction.begin(self.state)
-
-    def _blend_time(self, away: Array) -> float:
-        settings = self.parts.settings
-        return max(settings.ramp, blend_time(self.model, away, settings.return_speed))

@@ -7,7 +7,9 @@ while it makes up for a delay. Which rates the limits allow is in the `PathTable
 rates on line, is that of [GuarinoLoBianco2009] and [GuarinoLoBianco2011].
 """
 
+import copy
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,10 +19,25 @@ from ..errors import ArgumentError
 from ..model.packed_model import aligned_copy
 from ..model.robot import RobotModel
 from .clock_step import TORQUE, WANTED, S, V, _advance
+from .controller import Array
 from .path_shape import Path, ScalingLimits
 from .path_table import ON_TIME, PathTable, Q
 
-__all__ = ["LiveScaling", "Path", "PathTable", "ScalingLimits"]
+__all__ = ["LiveScaling", "Path", "PathTable", "ScalingLimits", "Start"]
+
+TORN = 10.0  # share of the limits at which a trial ends
+
+
+class Start(NamedTuple):
+    """The way into a path: `motion` there at this rate of the clock.
+
+    bounds: see `PathTable.bounds`.
+    """
+
+    table: PathTable
+    bounds: Array
+    motion: Motion
+    rate: float
 
 
 class LiveScaling:
@@ -68,20 +85,49 @@ class LiveScaling:
         """Follow no path."""
         self._table, self._clock[:] = None, 0.0
 
-    def begin(self, table: PathTable, motion: Motion, rate: float = 1.0) -> float:
-        """Start on a path at this motion; from rest at the largest rate that is possible.
+    def start(self, table: PathTable, motion: Motion, rate: float = 1.0) -> Start:
+        """Return the way into a path at this motion; from rest at the largest rate possible.
 
         rate: in motion, that at which the path has this motion; from rest, a share of the largest.
-        Returns the largest rate within the limits over that one, 1 or more if they allow it.
+        Takes milliseconds, and changes nothing.
         """
-        self._table, self._clock[:] = table, 0.0
-        self._bounds = table.bounds(self.limits, self.catch_up)
-        own = self._own[int(TORQUE)]
-        _newton_euler(self._packed, *(np.ascontiguousarray(x) for x in motion[:3]), own)
-        fastest = math.sqrt(self._bounds[int(ON_TIME), 0])
-        moving = bool(motion.qd.any() or motion.qdd.any())
-        self._clock[int(V)] = rate if moving else rate * fastest
-        return fastest / rate if moving else 1.0
+        bounds = table.bounds(self.limits, self.catch_up)
+        if not (motion.qd.any() or motion.qdd.any()):
+            rate *= math.sqrt(bounds[int(ON_TIME), 0])
+        return Start(table, bounds, motion, rate)
+
+    def begin(self, start: Start) -> None:
+        """Follow a path from now on."""
+        self._table, self._bounds, self._clock[:] = start.table, start.bounds, 0.0
+        motion = (np.ascontiguousarray(x) for x in start.motion[:3])
+        _newton_euler(self._packed, *motion, self._own[int(TORQUE)])
+        self._clock[int(V)] = start.rate
+
+    def trial(self, start: Start, dt: float) -> float:
+        """Return the largest share of its limits that a joint uses on this way; dt: steps [s].
+
+        Above 1, the path asks for more than its clock can avoid. Changes nothing.
+        """
+        trial, limits, worst = self.copy(), self.limits, 0.0
+        trial.begin(start)
+        tau = trial._own[int(TORQUE)].copy()
+        while not trial.arrived and worst <= TORN:
+            before, motion = tau, trial.advance(dt)
+            tau = trial._own[int(TORQUE)].copy()
+            uses = (
+                (tau, limits.tau_max),
+                ((tau - before) / dt, limits.tau_rate_max),
+                (motion.qd, limits.qd_max),
+                (motion.qdd, limits.qdd_max),
+            )
+            worst = max(worst, *(float((np.abs(x) / limit).max()) for x, limit in uses))
+        return worst
+
+    def copy(self) -> "LiveScaling":
+        """Return a clock at the same place that goes on by itself."""
+        other = copy.copy(self)
+        other._own, other._clock = self._own.copy(), self._clock.copy()
+        return other
 
     def advance(self, dt: float, ceiling: float = 1.0, slope: float = 0.0) -> Motion:
         """Return the reference dt [s] later.

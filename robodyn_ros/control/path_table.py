@@ -1,6 +1,7 @@
 """PathTable: nodes of a path with the dynamics there, and the rates at which its limits hold."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -52,7 +53,7 @@ class PathTable:
         def at(s: Array) -> tuple[Array, ...]:
             motion = _sampled(path, s0 + np.maximum(s, 0.0), model.n)
             if fade is not None:
-                motion = _with_offset(motion, fade, np.maximum(s, 0.0) / seconds, seconds)
+                motion = with_offset(motion, fade, np.maximum(s, 0.0) / seconds, seconds)
             if from_rest:
                 for part in motion[1:]:
                     part[s < 0.0] = 0.0
@@ -191,7 +192,7 @@ def _sampled(path: Path, s: Array, n: int) -> tuple[Array, ...]:
     return tuple(np.array([np.asarray(row[k]) for row in rows]) for k in range(4))
 
 
-def _with_offset(motion: tuple[Array, ...], fade: Array, x: Array, T: float) -> tuple[Array, ...]:
+def with_offset(motion: Sequence[Array], fade: Array, x: Array, T: float) -> tuple[Array, ...]:
     """Add the offset of the coefficients `fade` (6, n) at the share x (N,) of its time T [s]."""
     x = np.clip(x, 0.0, 1.0)[:, None]
     powers = np.arange(6.0)

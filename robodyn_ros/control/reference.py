@@ -6,20 +6,26 @@ The offset is the distance from the path when following began, in position, velo
 acceleration; a quintic takes it to 0, so that nothing jumps. The clock s is that of
 `LiveScaling`: it slows down where the limits ask for it, stops while the arm reacts, and speeds up
 again afterwards.
+
+A way into a path can be planned ahead, for a motion that the reference will have. What it then has
+differs by little, since samples do not arrive to the microsecond; this difference fades as well.
 """
 
+import copy
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..dynamics.motion import Motion, smooth_step
-from ..errors import ArgumentError
+from ..dynamics.newton_euler import inverse_dynamics
+from ..errors import ArgumentError, RobodynError
 from ..model.rigid_body import Array
 from ..model.robot import RobotModel
-from .live_scaling import LiveScaling
+from .controller import PERIOD
+from .live_scaling import LiveScaling, Start
 from .path_shape import Path
-from .path_table import PathTable
+from .path_table import PathTable, with_offset
 
 CHECKED_INSTANTS = 9  # of a trajectory, at which the joint limits are checked
 LIMIT_TOLERANCE = 1e-3  # [rad or m], beyond the joint limits
@@ -27,8 +33,14 @@ PEAK_SPEED = 1.875  # of a smooth step, over its mean speed
 STRETCH, MAX_STRETCHES = 1.2, 12  # of a return that exceeds limits
 STOP_STRETCHES = (1.0, 1.2, 1.5, 0.7)  # of a stop that does
 # Rates of the clock, and stretches of the time, tried for joining a path in motion
-JOINS = ((1.0, 1.0), (0.6, 1.0), (0.36, 1.0), (0.6, 0.6), (0.36, 0.6), (0.36, 1.5), (0.22, 1.0))
+JOINS = (
+    (1.0, 1.0), (0.6, 1.0), (0.6, 0.4), (0.36, 1.5), (0.22, 0.6), (0.22, 2.0), (0.22, 3.0),
+    (0.36, 0.25), (0.1, 0.6), (0.1, 3.0),
+)  # fmt: skip
+KEPT, MAX_SHARE = 1.0 + 1e-6, 2.0  # of the limits: they count as kept; a path is rejected
 NO_OFFSET = 1e-9  # [rad or m], distance from the start of a path that counts as none
+DRIFT_SHARE = 0.1  # of the limits of torque and torque rate, for what a plan did not foresee
+DRIFT_INSTANTS = np.linspace(0.0, 0.999, 12)  # of the time in which that fades, looked at
 DEFAULT_SPEED = math.pi  # [rad/s or m/s], of joints without a speed limit
 
 
@@ -55,6 +67,33 @@ class Rest:
         return self._motion
 
 
+class OutdatedPlanError(RobodynError):
+    """The arm has gone on otherwise than a plan expected."""
+
+
+class JoinError(ArgumentError):
+    """No way from the present motion into a path keeps the limits."""
+
+
+class Drift(NamedTuple):
+    """An offset that fades: coefficients (6, n) over the share of `seconds` that has passed."""
+
+    fade: Array
+    seconds: float
+    passed: float = 0.0  # [s]
+
+    def added_to(self, motion: Motion) -> Motion:
+        x = np.array([self.passed / self.seconds])
+        return Motion(*(part[0] for part in with_offset(motion, self.fade, x, self.seconds)))
+
+
+class Joined(NamedTuple):
+    """A clock that has begun on a path, and the offset from it."""
+
+    scaling: LiveScaling
+    drift: Drift | None
+
+
 class Reference:
     """Reference `motion`, smooth also when another `path` is followed; s: the path's clock [s]."""
 
@@ -75,8 +114,35 @@ class Reference:
 
         table: of this path from s on, if it is known already.
         """
+        self.join(path, s, self.joined(self.start(path, s, seconds, table), seconds))
+
+    def joined(self, start: Start, seconds: float) -> Joined:
+        """Return the clock that follows a path; changes nothing yet.
+
+        What the plan did not foresee fades within this many seconds; OutdatedPlanError if that
+        takes a notable part of the limits.
+        """
+        scaling = self.scaling.copy()
+        scaling.begin(start)
+        away = np.array(self.motion[:3]) - np.array(start.motion[:3])
+        if not away.any():
+            return Joined(scaling, None)
+        drift = Drift(FADE.T @ (away * [[1.0], [seconds], [seconds**2]]), seconds)
+        self._check_drift(drift)
+        return Joined(scaling, drift)
+
+    def join(self, path: Path, s: float, joined: Joined) -> None:
+        """Follow a path from its time s [s] on."""
         self._leave(path, s)
-        self._begin(path, s, seconds, table)
+        self.scaling, self._drift = joined
+
+    def ahead(self, seconds: float, dt: float) -> "Reference":
+        """Return what this reference will be after so many seconds, in steps of dt [s]."""
+        other = copy.copy(self)
+        other.scaling = self.scaling.copy()
+        for _ in range(round(seconds / dt)):
+            other.advance(dt)
+        return other
 
     def stop(self, seconds: float) -> None:
         """Come to rest within this many seconds, or as soon as the limits allow it."""
@@ -90,12 +156,12 @@ class Reference:
                 break
         _, path, table = min(found, key=lambda item: item[0])
         self._leave(path, 0.0)
-        self.scaling.begin(table, self.motion)
+        self.scaling.begin(self.scaling.start(table, self.motion))
 
     def resume(self, q: Array, seconds: float, ramp: float) -> None:
         """Return from rest at q (n,) within `seconds`; then speed the clock up for `ramp` [s]."""
         self._stopped_at, back_at = self.s, self.interrupted_at
-        self.motion = Motion.at_rest(q)
+        self.motion, self._drift = Motion.at_rest(q), None
         self._ramp, self._ramped = ramp, 0.0
         self._returning = bool((back_at != q).any())
         if self._returning:
@@ -117,7 +183,7 @@ class Reference:
     @property
     def arrived(self) -> bool:
         """Whether it rests at the end of the path."""
-        return self.scaling.arrived and not self.resuming
+        return self.scaling.arrived and not self.resuming and self._drift is None
 
     @property
     def interrupted_at(self) -> Array:
@@ -140,29 +206,60 @@ class Reference:
             if x >= 1.0:
                 self._ramp = 0.0
         self.motion = self.scaling.advance(dt, rate, slope)
+        if self._drift is not None:
+            drift = self._drift._replace(passed=self._drift.passed + dt)
+            self.motion = drift.added_to(self.motion)
+            self._drift = drift if drift.passed < drift.seconds else None
         return self.motion
 
     def _leave(self, path: Path, s: float) -> None:
         self.path, self._stopped_at = path, s
-        self._ramp, self._returning = 0.0, False
+        self._ramp, self._returning, self._drift = 0.0, False, None
 
-    def _begin(self, path: Path, s: float, seconds: float, table: PathTable | None = None) -> None:
+    def start(
+        self,
+        path: Path,
+        s: float,
+        seconds: float,
+        table: PathTable | None = None,
+        dt: float = PERIOD,
+    ) -> Start:
+        """Return the way into a path at its time s [s]; fade the offset within `seconds`.
+
+        table: of this path from s on, if it is known already. dt: period of the samples [s].
+        """
         at, motion, scaling = path.at(s), self.motion, self.scaling
         if not (motion.qd.any() or motion.qdd.any()):
             if np.abs(motion.q - at.q).max() >= NO_OFFSET:
                 table = self._faded(path, s, seconds, 1.0)
-            scaling.begin(table or self._table(path, s), motion)
-            return
+            return scaling.start(table or self._table(path, s), motion)
         # In motion: as slowly on the new path as its limits, and the way into it, ask for
         found = []
         for rate, stretch in JOINS:
             table = self._faded(path, s, stretch * seconds, rate)
-            room = scaling.begin(table, motion, rate)
-            if room >= 1.0:
-                return
-            found.append((room, rate, table))
-        _, rate, table = max(found, key=lambda item: item[0])
-        scaling.begin(table, motion, rate)
+            start = scaling.start(table, motion, rate)
+            found.append((scaling.trial(start, dt), start))
+            if found[-1][0] <= KEPT:
+                break
+        share, start = min(found, key=lambda item: item[0])
+        if share > MAX_SHARE:
+            raise JoinError(
+                "the trajectory cannot be joined from the present motion within the limits: stop "
+                "first, or begin along the present motion"
+            )
+        return start
+
+    def _check_drift(self, drift: Drift) -> None:
+        """Raise if an offset takes more than a small part of the limits."""
+        model, limits = self.scaling.model, self.scaling.limits
+        n = len(DRIFT_INSTANTS)
+        zeros = np.zeros((n, model.n))
+        _, _, qdd, qddd = with_offset(4 * (zeros,), drift.fade, DRIFT_INSTANTS, drift.seconds)
+        q = np.tile(self.motion.q, (n, 1))
+        for x, limit in ((qdd, limits.tau_max), (qddd, limits.tau_rate_max)):
+            tau = inverse_dynamics(model, q, zeros, x, gravity=False)
+            if not (np.abs(tau) <= DRIFT_SHARE * limit).all():
+                raise OutdatedPlanError("the arm has moved otherwise since this was planned")
 
     def _faded(self, path: Path, s: float, seconds: float, rate: float) -> PathTable:
         """Return a path with the offset from it, which fades within `seconds` at this rate."""
@@ -183,13 +280,13 @@ class Reference:
             if table.is_easy(self.scaling.limits):
                 break
             seconds *= STRETCH
-        self.scaling.begin(table, self.motion)
+        self.scaling.begin(self.scaling.start(table, self.motion))
 
     def _continue(self) -> None:
         """Follow the path from where it was interrupted, from rest."""
         self._returning = False
         table = self._table(self.path, self._stopped_at, from_rest=False)
-        self.scaling.begin(table, self.motion, 0.0)
+        self.scaling.begin(self.scaling.start(table, self.motion, 0.0))
 
     def _table(self, *path: Any, from_rest: bool = True) -> PathTable:
         scaling = self.scaling

@@ -179,7 +179,7 @@ def _solve(work, x):
     return total
 
 
-@kernel("int64(float64[:, :, ::1], matrix, vector, float64, vector, vector, matrix)")
+@kernel("int64(float64[:, :, ::1], matrix, vector, float64, vector, vector, matrix)", nogil=True)
 def _fastest(cells, limits, y_max, ds, weights, y, work):
     """Make y (N + 1,), strictly within the limits of N cells, faster; return the steps taken."""
     step, trial, taken = work[4], work[5], 0
@@ -208,7 +208,7 @@ def _fastest(cells, limits, y_max, ds, weights, y, work):
     return taken
 
 
-@kernel("boolean(float64[:, :, ::1], matrix, vector, float64, vector)")
+@kernel("boolean(float64[:, :, ::1], matrix, vector, float64, vector)", nogil=True)
 def _is_within(cells, limits, y_max, ds, y):
     """Return whether y is strictly within the limits."""
     return _barrier(cells, limits, y_max, ds, y, 0.0) < np.inf

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from ..dynamics.limit_use import Binding
 from ..dynamics.motion import Motion
-from ..errors import ArgumentError, RobodynError
+from ..errors import RobodynError
 from ..model.robot import Payload, RobotModel
 from ..sensing.sample import Sample, Status
 from ..sensing.settings import SensingSettings
@@ -25,11 +25,15 @@ from .controller import PERIOD, Array, JointState, joint_array
 from .fault_answers import DISABLE
 from .fault_answers import SAFE_HOLD as SAFE_HOLD_ANSWER
 from .path_shape import Path
-from .path_table import PathTable
-from .reference import check_joint_limits, check_start
+from .reference import OutdatedPlanError
+from .trajectory_plan import TrajectoryPlan, TrajectoryPlanner
 from .transitions import FOLLOWING, LATCHED, REJECT, ROWS, TRANSITIONS, Event, Mode
 
 RAMP_DOWN_TIMEOUT = 0.05  # [s], upper bound of `timeout` after `ramp_down`
+# Periods of the samples by which a plan may be taken over too early or too late
+EARLY, LATE = 0.5, 2.0
+# Events that change the mode as a plan expects it
+EXPECTED = (Event.FOLLOW, Event.ARRIVED, Event.REJOINED)
 
 
 @dataclass
@@ -72,6 +76,7 @@ class Supervisor:
         self._arm = ArmTorque(model, parts, self._sensing)
         self._inputs, self._mode_state = Inputs(), ModeState()
         self._blind = False
+        self._interruptions = 0  # changes of mode that no plan expects
         self._restart_pending = True  # the next valid sample starts anew
 
     # properties
@@ -189,38 +194,67 @@ class Supervisor:
 
     # events: requests
 
-    def follow(self, trajectory: Path, at: float | None = None) -> tuple[Binding, ...]:
+    def follow(
+        self, trajectory: Path | TrajectoryPlan, at: float | None = None
+    ) -> tuple[Binding, ...]:
         """Follow a trajectory from now on, or as if it had begun at the time `at` [s].
 
         A small distance from its start is blended out. A start further away than
         `start_tolerance`, or a way out of the joint limits, is rejected. Returns which limits it
         breaks at its own speed, the worst first: with `scaling: live` it is slowed down where it
         does, with `strict` it is rejected.
+
+        That is planned here, which takes milliseconds, unless it is planned already (`plan`).
+        OutdatedPlanError: it must be planned again, since the arm or its settings have changed.
         """
-        if not self._arm.started:
+        if isinstance(trajectory, TrajectoryPlan):
+            plan = trajectory
+            self._check_plan(plan)
+        else:
+            plan = self.plan(trajectory, at)
+        joined = self._arm.reference.joined(plan.start, plan.seconds)
+        self._fire(Event.FOLLOW, "", plan.path, plan.s, joined)
+        return plan.exceeded
+
+    def plan(self, trajectory: Path, at: float | None = None) -> TrajectoryPlan:
+        """Return a plan to `follow` a trajectory now; nothing changes yet."""
+        return self.planner().plan(trajectory, at)
+
+    def planner(self, lead: float = 0.0) -> TrajectoryPlanner:
+        """Return a planner of trajectories to follow `lead` [s] from now; it may run in a thread.
+
+        Its plan can be followed as soon as `is_due` says so.
+        """
+        arm = self._arm
+        if not arm.started:
             raise RobodynError("no sample was received yet: the arm's posture is unknown")
+        self._check_mode()
+        parts, reference = arm.parts, arm.reference.ahead(0.0, PERIOD)
+        times = (arm.timeline.t, lead, arm.timeline.period)
+        return TrajectoryPlanner(
+            self.model, parts.settings, parts.scaling, reference, *times, self._interruptions
+        )
+
+    def is_due(self, plan: TrajectoryPlan) -> bool:
+        """Return whether the time of a plan has come."""
+        return plan.t is None or self.time >= plan.t - EARLY * self._arm.timeline.period
+
+    def _check_mode(self) -> None:
+        """Raise if no trajectory can be followed now."""
         if self.mode not in (Mode.HOLDING, Mode.TRACKING):
             self._fire(Event.FOLLOW)
-        s = 0.0 if at is None else self._arm.timeline.t - at
-        now = self.reference.q
-        start = joint_array(self.model, "the trajectory's start", trajectory.at(s).q)
-        check_start(self.model, start, now, self.settings.start_tolerance)
-        check_joint_limits(self.model, trajectory, now)
-        table = PathTable(self.model, trajectory, s, limits=self._arm.parts.scaling)
-        exceeded = self._check_scaling(table)
-        self._fire(Event.FOLLOW, "", trajectory, s, start - now, table)
-        return exceeded
 
-    def _check_scaling(self, table: PathTable) -> tuple[Binding, ...]:
-        """Return the limits that a trajectory breaks; reject it if it cannot be followed."""
-        limits = self._arm.parts.scaling
-        table.check_weight(limits)
-        exceeded = table.exceeded(limits)
-        if exceeded and self.settings.scaling == "strict":
-            raise ArgumentError(
-                f"the trajectory exceeds limits (arm.scaling: strict): {exceeded[0]}"
+    def _check_plan(self, plan: TrajectoryPlan) -> None:
+        """Raise if a plan does not fit any more."""
+        self._check_mode()
+        if plan.interruptions != self._interruptions:
+            raise RobodynError(
+                f"the arm was stopped while this was planned: {self.mode.value}, {self.reason}"
             )
-        return exceeded
+        if plan.limits is not self._arm.parts.scaling:
+            raise OutdatedPlanError("the settings have changed since this was planned")
+        if plan.t is not None and self.time - plan.t > LATE * self._arm.timeline.period:
+            raise OutdatedPlanError(f"this was planned for {self.time - plan.t:.3g} s ago")
 
     def hold(self) -> None:
         """Leave the trajectory and come to rest smoothly."""
@@ -318,6 +352,7 @@ class Supervisor:
             if row.to is not None:
                 self._mode_state = ModeState()
                 self._arm.guard.reset_swing()
+                self._interruptions += event not in EXPECTED
             if row.action:
                 _method(self, row.action)(*details)
             if row.to is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ from ..control.supervisor import RAMP_DOWN_TIMEOUT, Supervisor
 from ..control.transitions import FOLLOWING, Mode
 from ..detection.detector import Level
 from ..detection.fault import COMMAND_LOSS, SENSOR_FREEZE
+from ..dynamics.limit_use import Binding
+from ..dynamics.motion import Motion
 from ..errors import ArgumentError, RobodynError
 from ..model.robot import Payload, RobotModel
 from ..sensing.sample import Sample, Status
@@ -36,10 +39,11 @@ from .later_kernels import have_arrived, wait_for
 from .log_lines import limits_line, mode_line, payload_line
 from .node_kernels import CONTROLLER, LAWS, more_kernels
 from .node_settings import ControllerSettings
-from .pose_target import PosePlanner, base_name, plan_pose, pose_of_message
+from .pose_target import base_name, plan_pose, pose_of_message
 from .runtime import LATCHED, STATE_IN, STATE_OUT, EffortMessage, JointStateMessage, run
 from .state_node import StateNode
 from .trajectory_action import OldTrajectoryError, TrajectoryAction, action_type
+from .trajectory_requests import ReplacedError, Request, TrajectoryRequests
 
 LOST_AFTER = 2  # repetitions of a joint state after which the command counts as lost
 REST_POLL = 0.02  # [s] between two checks of whether the arm has come to rest
@@ -76,7 +80,7 @@ class ControllerNode(StateNode):
         self.local_subscription(
             JointTrajectory, "~/joint_trajectory", self._on_trajectory, 10, keep_remote=True
         )
-        self.planner = PosePlanner()
+        self.requests = TrajectoryRequests(self.arm)
         self.action: TrajectoryAction | None = None
         self.local_subscription(PoseStamped, "~/pose_target", self._on_pose_target, 10)
         if kind := action_type():
@@ -142,7 +146,7 @@ class ControllerNode(StateNode):
         self._command_unless_blind(tau, sample.t, self.settings.sensing.invalid_time)
         self._publish_state(sample.t)
         self._publish_reference(sample.t)
-        self._follow_plan()
+        self.requests.update()
         if self.action is not None:
             self.action.update()
         silent = sample.t - self.detector_stamp
@@ -212,53 +216,65 @@ class ControllerNode(StateNode):
         self.arm.safe_hold(reason)
 
     def _on_trajectory(self, message: JointTrajectory) -> None:
-        try:
-            self._follow_message(message)
-        except RobodynError as error:
-            self.warn_refused(f"rejected a trajectory: {error}")
-            return
-        if self.action is not None:
-            self.action.replace()
+        def refused(error: RobodynError) -> None:
+            if not isinstance(error, ReplacedError):
+                self.warn_refused(f"rejected a trajectory: {error}")
 
-    def _follow_message(self, message: JointTrajectory) -> None:
-        """Follow a trajectory from its stamp on, or from now on if that is 0; or raise."""
-        own, start = self.arm.model.joint_names, self.arm.reference[:3]
-        names, points = message.joint_names, message.points
-        trajectory = from_points(names, points, joint_names=own, start=start)
+        self._follow_message(message, lambda: None, refused)
+
+    def _follow_message(
+        self,
+        message: JointTrajectory,
+        taken: Callable[[], None],
+        refused: Callable[[RobodynError], None],
+        wanted: Callable[[], bool] = lambda: True,
+    ) -> None:
+        """Follow a trajectory from its stamp on, or as soon as possible if that is 0."""
+        names, own = message.joint_names, self.arm.model.joint_names
         at = seconds(message.header.stamp) or None
-        if at is not None and self.arm.time - at > trajectory.duration:
-            late = self.arm.time - at - trajectory.duration
-            raise OldTrajectoryError(f"it ended {late:.3g} s ago, by its stamp; 0 means now")
-        self._follow(trajectory, at)
 
-    def _follow(self, trajectory: PiecewisePolynomial, at: float | None = None) -> None:
-        exceeded = self.arm.follow(trajectory, at)
-        self.planner.cancel()
+        def path(start: Motion, t: float) -> tuple[PiecewisePolynomial, float | None]:
+            found = from_points(names, message.points, joint_names=own, start=start[:3])
+            if at is not None and t - at > found.duration:
+                late = t - at - found.duration
+                raise OldTrajectoryError(f"it ended {late:.3g} s ago, by its stamp; 0 means now")
+            return found, at
+
+        request = Request(path, partial(self._on_taken, taken=taken), refused, wanted)
+        # Only a loop that spins by the clock goes on meanwhile; elsewhere the result would depend
+        # on the load of the machine
+        if self.executor is None or self.simulated or self.settings.lockstep:
+            self.requests.follow(request)
+        else:
+            self.requests.plan(request)
+
+    def _on_taken(self, exceeded: tuple[Binding, ...], taken: Callable[[], None]) -> None:
         if exceeded:
             self.log_line(limits_line(exceeded))
+        if self.action is not None:
+            self.action.replace()
+        taken()
 
     def _on_pose_target(self, message: PoseStamped) -> None:
-        """Plan the way of the hand to a pose, in a thread."""
+        """Plan the way of the hand to a pose, and follow it."""
+
+        def refused(error: RobodynError) -> None:
+            self.warn_refused(f"rejected a pose target: {error}")
+
         try:
             if not self.statistics.samples:
                 raise ArgumentError("no joint state was received yet")
             target = pose_of_message(message, base_name(self.arm.model))
-            model, task, q = self.arm.model, self.settings.arm.task, self.arm.reference.q
-            self.planner.request(lambda: plan_pose(model, task, q, target))
         except RobodynError as error:
-            self.warn_refused(f"rejected a pose target: {error}")
-
-    def _follow_plan(self) -> None:
-        """Follow the way to a pose target, once it is planned."""
-        plan = self.planner.take()
-        if plan is None:
+            refused(error)
             return
-        try:
-            if isinstance(plan, RobodynError):
-                raise plan
-            self._follow(plan)
-        except RobodynError as error:
-            self.warn_refused(f"rejected a pose target: {error}")
+        model, task = self.arm.model, self.settings.arm.task
+
+        def path(start: Motion, t: float) -> tuple[PiecewisePolynomial, None]:
+            return plan_pose(model, task, start.q, target), None
+
+        taken = partial(self._on_taken, taken=lambda: None)
+        self.requests.plan(Request(path, taken, refused))
 
     def _on_residual(self, message: JointState) -> None:
         if not self.arm.uses_residual:

@@ -1,9 +1,7 @@
-"""PosePlanner: joint trajectories to pose targets, planned beside the control loop."""
+"""Joint trajectories to pose targets, and the pose in a message."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,14 +9,13 @@ import numpy as np
 from ..control.law_settings import TaskSettings
 from ..dynamics.inverse_kinematics import inverse_kinematics
 from ..dynamics.kinematics import forward_kinematics
-from ..errors import ArgumentError, RobodynError
+from ..errors import ArgumentError
 from ..model.robot import RobotModel
 from ..trajectory.piecewise import PiecewisePolynomial
 from ..trajectory.task_following import follow
 from ..trajectory.task_space import line
 
 Array = Any
-Plan = PiecewisePolynomial | RobodynError
 QUATERNION_TOLERANCE = 1e-2  # of its norm
 
 
@@ -65,41 +62,3 @@ def pose_of_message(message: Any, base: str) -> Array:
     ]
     T[:3, 3] = numbers[:3]
     return T
-
-
-class PosePlanner:
-    """Plans one pose target at a time in a thread: the control loop goes on meanwhile."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._wanted = 0  # number of the latest request
-        self._found: Plan | None = None
-
-    def request(self, plan: Callable[[], PiecewisePolynomial]) -> None:
-        """Plan; a request that is under way is forgotten."""
-        with self._lock:
-            self._wanted += 1
-            number, self._found = self._wanted, None
-        threading.Thread(target=self._run, args=(number, plan), daemon=True).start()
-
-    def cancel(self) -> None:
-        """Forget the request that is under way."""
-        with self._lock:
-            self._wanted, self._found = self._wanted + 1, None
-
-    def take(self) -> Plan | None:
-        """Return the plan, or why there is none, once; None before."""
-        if self._found is None:
-            return None
-        with self._lock:
-            found, self._found = self._found, None
-        return found
-
-    def _run(self, number: int, plan: Callable[[], PiecewisePolynomial]) -> None:
-        try:
-            found: Plan = plan()
-        except RobodynError as error:
-            found = error
-        with self._lock:
-            if number == self._wanted:
-                self._found = found

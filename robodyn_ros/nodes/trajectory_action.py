@@ -9,6 +9,7 @@ ros2_control's joint trajectory controller.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -55,17 +56,23 @@ def action_type() -> Any:
 
 
 Tolerance = tuple[np.ndarray, np.ndarray]  # of position and velocity, (n,) each
+Taken = Callable[[], None]
+Refused = Callable[[RobodynError], None]
 
 
 class TrajectoryAction:
-    """The action server of one arm. follow: takes a JointTrajectory, or raises RobodynError."""
+    """The action server of one arm.
+
+    follow: takes a JointTrajectory, and three functions: called when it is followed, called with
+    the reason why it is refused, and one that returns whether it is still wanted.
+    """
 
     def __init__(
         self,
         node: Node,
         kind: Any,
         arm: Supervisor,
-        follow: Callable[[JointTrajectory], None],
+        follow: Callable[[JointTrajectory, Taken, Refused, Callable[[], bool]], None],
         server: Any = ActionServer,
     ) -> None:
         self.node, self.kind, self.arm, self._follow = node, kind, arm, follow
@@ -148,7 +155,11 @@ class TrajectoryAction:
         self._goal.publish_feedback(feedback)
 
     async def _execute(self, goal: Any) -> Any:
-        result, request = self.kind.Result(), goal.request
+        result, request, ended = self.kind.Result(), goal.request, Future()
+
+        def refuse(error: RobodynError) -> None:
+            ended.set_result((CODES.get(type(error), INVALID_GOAL), str(error)))
+
         try:
             names = self.arm.model.joint_names
             if sorted(request.trajectory.joint_names) != sorted(names):
@@ -159,20 +170,12 @@ class TrajectoryAction:
                 _tolerance(names, given)
                 for given in (request.path_tolerance, request.goal_tolerance)
             )
-            self._follow(request.trajectory)
         except RobodynError as error:
-            goal.abort()
-            result.error_code = CODES.get(type(error), INVALID_GOAL)
-            result.error_string = str(error)
-            return result
-        self.replace()
-        self._goal, self._ended = goal, Future()
-        self._on_path, self._at_goal, self._begun = on_path, at_goal, self.arm.time
-        more = seconds(request.goal_time_tolerance)
-        begun = seconds(request.trajectory.header.stamp) or self._begun
-        end = begun + seconds(request.trajectory.points[-1].time_from_start)
-        self._latest = end + more if more > 0.0 else None
-        code, text = await self._ended
+            refuse(error)
+        else:
+            follows = partial(self._begin, goal, ended, on_path, at_goal)
+            self._follow(request.trajectory, follows, refuse, lambda: not goal.is_cancel_requested)
+        code, text = await ended
         if code == SUCCESSFUL:
             goal.succeed()
         elif goal.is_cancel_requested:
@@ -181,6 +184,16 @@ class TrajectoryAction:
             goal.abort()
         result.error_code, result.error_string = code, text
         return result
+
+    def _begin(self, goal: Any, ended: Future, on_path: Tolerance, at_goal: Tolerance) -> None:
+        """Look after a goal whose trajectory is followed from now on."""
+        self.replace()
+        request, self._goal, self._ended = goal.request, goal, ended
+        self._on_path, self._at_goal, self._begun = on_path, at_goal, self.arm.time
+        more = seconds(request.goal_time_tolerance)
+        begun = seconds(request.trajectory.header.stamp) or self._begun
+        end = begun + seconds(request.trajectory.points[-1].time_from_start)
+        self._latest = end + more if more > 0.0 else None
 
     def _end(self, code: int, text: str) -> None:
         ended, self._goal, self._ended = self._ended, None, None

@@ -27,7 +27,7 @@ def run(trajectory, limits=LIMITS, dt=DT, catch_up=1.25):
     """Return the clock after the path, and the motions (T, 4, n) on the way."""
     law = LiveScaling(LWR, limits, catch_up)
     table = PathTable(LWR, trajectory, limits=limits)
-    law.begin(table, Motion.at_rest(trajectory.at(0.0).q))
+    law.begin(law.start(table, Motion.at_rest(trajectory.at(0.0).q)))
     motions = []
     while not law.arrived:
         motions.append(np.array(law.advance(dt)))
@@ -89,7 +89,7 @@ def test_acceleration_is_limited():
 def test_a_delay_is_made_up_for_as_far_as_allowed(catch_up):
     """Slower limits for a while; a clock that may run faster than 1 makes up for them."""
     law, none = LiveScaling(LWR, LIMITS, catch_up), Motion.at_rest(START)
-    law.begin(PathTable(LWR, rd.joint_move(START, END, duration=4.0)), none)
+    law.begin(law.start(PathTable(LWR, rd.joint_move(START, END, duration=4.0)), none))
     delays, rates = [], []
     for k in range(2200):
         if k in (500, 1000):
@@ -109,7 +109,7 @@ def test_a_delay_is_made_up_for_as_far_as_allowed(catch_up):
 def test_limits_that_change_on_the_way_hold_from_then_on():
     move = rd.joint_move(START, END, duration=2.1)
     law = LiveScaling(LWR, LIMITS, 1.25)
-    law.begin(PathTable(LWR, move), Motion.at_rest(START))
+    law.begin(law.start(PathTable(LWR, move), Motion.at_rest(START)))
     for _ in range(200):
         law.advance(DT)
     law.configure(LIMITS._replace(qd_max=0.5 * LWR.qd_max), 1.25)
@@ -259,7 +259,7 @@ def test_a_step_takes_less_than_20_microseconds():
     """A ratio of two times in one run: 20 us are about 25 sweeps of Newton-Euler here."""
     move = rd.joint_move(START, END, duration=0.4)
     law = LiveScaling(LWR, LIMITS, 1.25)
-    law.begin(PathTable(LWR, move, limits=LIMITS), Motion.at_rest(START))
+    law.begin(law.start(PathTable(LWR, move, limits=LIMITS), Motion.at_rest(START)))
     steps = [timeit.timeit(lambda: law.advance(DT), number=1) for _ in range(300)]
     sweep = min(timeit.repeat(lambda: rd.inverse_dynamics(LWR, START, END, END), number=100)) / 100
     assert np.median(steps) < 25.0 * sweep

@@ -125,10 +125,17 @@ class Arm:
         self.action = TrajectoryAction(None, FollowJointTrajectory, self.arm, self.follow, Server)
         self.server = self.action.server
 
-    def follow(self, message):
+    def follow(self, message, taken, refused, wanted):
         names, start = MODEL.joint_names, self.arm.reference[:3]
-        points = from_points(message.joint_names, message.points, joint_names=names, start=start)
-        self.arm.follow(points)
+        try:
+            points = from_points(
+                message.joint_names, message.points, joint_names=names, start=start
+            )
+            self.arm.follow(points)
+        except rd.RobodynError as error:
+            refused(error)
+        else:
+            taken()
 
     def run(self, seconds, away=0.0):
         for _ in range(round(seconds / DT)):

@@ -1,0 +1,58 @@
+"""LatestJob: one job at a time in a thread, beside the control loop; a newer one replaces it."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from ..errors import RobodynError
+
+# [s] for which the interpreter lets the job's thread run while the loop's waits; 5 ms by default,
+# several periods of a loop
+SWITCH_INTERVAL = 5e-4
+
+T = TypeVar("T")
+
+
+class LatestJob(Generic[T]):
+    """The result of the latest job, once it is there: the control loop goes on meanwhile."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._wanted = 0  # number of the latest job
+        self._found: T | RobodynError | None = None
+
+    def begin(self, job: Callable[[], T]) -> None:
+        """Run a job; one that is under way is forgotten."""
+        with self._lock:
+            self._wanted += 1
+            number, self._found = self._wanted, None
+        sys.setswitchinterval(min(sys.getswitchinterval(), SWITCH_INTERVAL))
+        threading.Thread(target=self._run, args=(number, job), daemon=True).start()
+
+    def cancel(self) -> None:
+        """Forget the job that is under way."""
+        with self._lock:
+            self._wanted, self._found = self._wanted + 1, None
+
+    def take(self) -> T | RobodynError | None:
+        """Return the result, or why there is none, once; None before."""
+        if self._found is None:
+            return None
+        with self._lock:
+            found, self._found = self._found, None
+        return found
+
+    def _run(self, number: int, job: Callable[[], T]) -> None:
+        found: T | RobodynError
+        try:
+            found = job()
+        except RobodynError as error:
+            found = error
+        except Exception as error:  # else the thread would end, and nothing would ever be said
+            found = RobodynError(f"{type(error).__name__}: {error}")
+        with self._lock:
+            if number == self._wanted:
+                self._found = found
