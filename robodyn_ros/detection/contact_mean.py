@@ -75,8 +75,7 @@ def _take_mean(rows, own):
     return True
 
 
-@uncounted_kernel("int64(matrix, matrix, vector, float64, boolean, vector, vector, vector)")
-def follow_contact(ring, rows, own, t, touched, q, qd, bias):
+def _follow_contact(ring, rows, own, t, touched, q, qd, bias):
     """Take a sample, its momentum in MOMENTUM; return NO, DUE or OVER."""
     n = U(q.size)
     if not touched:
@@ -110,3 +109,10 @@ def follow_contact(ring, rows, own, t, touched, q, qd, bias):
         return NO
     own[ASKED] = asked
     return DUE if _take_mean(rows, own) else NO
+
+
+# By itself, and as a part of the monitor's step
+follow_contact = uncounted_kernel(
+    "int64(matrix, matrix, vector, float64, boolean, vector, vector, vector)"
+)(_follow_contact)
+take_contact = inline(_follow_contact)

@@ -11,7 +11,7 @@ from ..dynamics.compile import uncounted_kernel as kernel
 from ..model.packed_model import U
 from ..sensing.gap_compensation import fill_gap, restart_gap, shrink
 from ..sensing.stuck import READING, find_stuck, forget_readings
-from .contact_mean import MOMENTUM, NO, OVER, SPEED, Y, follow_contact, restart_contact
+from .contact_mean import MOMENTUM, NO, OVER, SPEED, Y, restart_contact, take_contact
 from .contact_mean import Q as MEAN_Q
 from .detector import COLLISION_ON, CONTACT_ON, FORCES, ON, Level, follow, forget_times
 from .detector import DEBOUNCE as DETECTOR_DEBOUNCE
@@ -221,8 +221,7 @@ def _find_stop(rows, stopped, q, r):
     return 0.0
 
 
-@kernel(f"int64({MEMORY}, int64, float64, float64[::1], float64[::1], float64[::1])")
-def judge(
+def _judge(
     observer, gap, gap_common, scale, scale_time, stuck, ring, noise, noise_own, whitening,
     before, contact, contact_own, detector, common, own, rows,
     told, t, q, qd, tau,
@@ -340,8 +339,7 @@ def judge(
     return found if found == SETTLING else max(found, CLEAR + touched)
 
 
-@kernel("int64(matrix, matrix, matrix, vector, vector, matrix, int64, float64, vector, vector)")
-def follow_touch(noise, before, contact, contact_own, own, rows, found, t, q, qd):
+def _follow_touch(noise, before, contact, contact_own, own, rows, found, t, q, qd):
     """Take the sample into the means of a contact; `judge` found this. Return 0."""
     dt, touched = own[STEP], CONTACT <= found <= COLLISION
     own[LINK_DUE] = 0.0
@@ -353,12 +351,22 @@ def follow_touch(noise, before, contact, contact_own, own, rows, found, t, q, qd
         contact[MOMENTUM, k] += dt * rows[EXTERNAL, k]
     if touched:
         own[STOP] = _find_stop(rows, own[STOP], q, rows[R])
-    due = follow_contact(before, contact, contact_own, t, touched, q, qd, noise[BIAS])
+    due = take_contact(before, contact, contact_own, t, touched, q, qd, noise[BIAS])
     if due != NO and own[STOP] == 0.0:
         own[LINK_DUE] = -dt if due == OVER else dt
     if not touched:
         own[STOP] = 0.0
     return 0
+
+
+# By themselves, for one sample, and as parts of the loop over a recording
+judge = kernel(f"int64({MEMORY}, int64, float64, float64[::1], float64[::1], float64[::1])")(
+    _judge
+)
+follow_touch = kernel(
+    "int64(matrix, matrix, matrix, vector, vector, matrix, int64, float64, vector, vector)"
+)(_follow_touch)
+take_judgement, take_touch = inline(_judge), inline(_follow_touch)
 
 
 @kernel("int64(float64[:, ::1], float64[:, ::1], float64[::1], boolean[::1])")
@@ -426,12 +434,12 @@ def take_row(
         told |= RESTARTS
     if status[k] <= 1 and not math.isnan(tau[k, 0]):
         told |= USABLE
-    found[k] = judge(
+    found[k] = take_judgement(
         observer, gap, gap_common, scale, scale_time, stuck, ring, noise, noise_own, whitening,
         before, contact, contact_own, detector, common, own, rows,
         told, t[k], q[k], qd[k], tau[k],
     )  # fmt: skip
-    follow_touch(noise, before, contact, contact_own, own, rows, found[k], t[k], q[k], qd[k])
+    take_touch(noise, before, contact, contact_own, own, rows, found[k], t[k], q[k], qd[k])
     if found[k] == SCALED:
         value[k] = own[EFFORT_FACTOR]
     elif found[k] == STUCK:

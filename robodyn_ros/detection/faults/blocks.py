@@ -11,7 +11,7 @@ other reading says meanwhile.
 
 import math
 
-from ...dynamics.compile import U1, inline, uncounted_kernel
+from ...dynamics.compile import U1, inline
 from ...model.packed_model import U
 from .payload_columns import UNKNOWNS, link_velocities, payload_columns
 
@@ -102,10 +102,7 @@ def _watch_readings(rows, k, t, dt, blend, follow, q, qd, tau):
     rows[CHANGE, k] += follow * (min(step, 5.0 * rows[CHANGE, k] + 1e-3) - rows[CHANGE, k])
 
 
-@uncounted_kernel(
-    "boolean(vector, float64[:, :, ::1], matrix, matrix, matrix, vector, float64, float64, vector,"
-    " vector, vector, vector, vector, boolean)"
-)
+@inline
 def take_sample(block, ring, marks, columns, rows, own, t, dt, q, qd, tau, external, bias, calm):
     """Take a sample; return whether it ends a block. calm: nothing touches the arm."""
     n = U(q.size)
