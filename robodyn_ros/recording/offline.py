@@ -257,32 +257,35 @@ class Detection:
     @cached_property
     def _decided(self) -> _Decided:
         """What `LinkDecisions` says when it gets these samples one by one."""
-        decided, level = _Decided({}, {}, {}), self.level
+        decided = _Decided({}, {}, {})
         if not self.rows.due.any():
             return decided
         links = decisions(self.model, self.settings, surface_points(self.model))
-        rows, T, touched = self.rows, self.t.size, self.touched
+        rows, T, touched, unknown = self.rows, self.t.size, self.touched, int(Level.UNKNOWN)
         # A message was rejected and the verdict before it stands
         invalid = self.samples.status == Status.INVALID
-        stands = invalid & (level != Level.UNKNOWN)
+        stands = (invalid & (self.level != unknown)).data
+        # Single numbers of an array are taken sooner through a view of its memory
+        level, due, times = self.level.data, rows.due.data, self.t.data
+        none = (np.zeros(0),) * 3
         starts = touched[np.diff(touched, prepend=-2) > 1].tolist()
         k = last = -1
         for start in starts:
             if start < k:  # passed already
                 continue
             k = start
-            while k < T and (level[k] >= CONTACT or rows.due[k] or links.busy):
+            while k < T and (level[k] >= CONTACT or due[k] or links.busy):
                 if stands[k]:
                     if level[k] >= CONTACT:
                         last = k
                         decided.answer[k] = decided.last[k] = links.answer
                     k += 1
                     continue
-                if level[k] == Level.UNKNOWN:
+                if level[k] == unknown:
                     links.reset()
                     break
                 contact = level[k] >= CONTACT
-                links.update(float(self.t[k]), contact, float(rows.due[k]), *rows.means[k])
+                links.update(times[k], contact, due[k], *(rows.means[k] if due[k] else none))
                 if links.ended is not None:
                     decided.ended[k] = decided.last[last] = links.ended
                 if contact:
