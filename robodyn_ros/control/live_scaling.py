@@ -26,6 +26,7 @@ from .path_table import ON_TIME, PathTable, Q
 __all__ = ["LiveScaling", "Path", "PathTable", "ScalingLimits", "Start"]
 
 TORN = 10.0  # share of the limits at which a trial ends
+MAX_TRIAL = 3000  # steps of a trial
 
 
 class Start(NamedTuple):
@@ -103,15 +104,18 @@ class LiveScaling:
         _newton_euler(self._packed, *motion, self._own[int(TORQUE)])
         self._clock[int(V)] = start.rate
 
-    def trial(self, start: Start, dt: float) -> float:
-        """Return the largest share of its limits that a joint uses on this way; dt: steps [s].
+    def trial(self, start: Start, dt: float, until: float) -> float:
+        """Return the largest share of its limits that a joint uses on this way; dt: steps [s];
+        until: time of the path up to which it is tried [s].
 
         Above 1, the path asks for more than its clock can avoid. Changes nothing.
         """
         trial, limits, worst = self.copy(), self.limits, 0.0
         trial.begin(start)
         tau = trial._own[int(TORQUE)].copy()
-        while not trial.arrived and worst <= TORN:
+        for _ in range(MAX_TRIAL):
+            if trial.arrived or trial._clock[int(S)] > until or worst > TORN:
+                break
             before, motion = tau, trial.advance(dt)
             tau = trial._own[int(TORQUE)].copy()
             uses = (

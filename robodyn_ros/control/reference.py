@@ -38,6 +38,7 @@ JOINS = (
     (0.36, 0.25), (0.1, 0.6), (0.1, 3.0),
 )  # fmt: skip
 KEPT, MAX_SHARE = 1.0 + 1e-6, 2.0  # of the limits: they count as kept; a path is rejected
+AFTER = 0.5  # [s] of the path behind the way into it, tried with it
 NO_OFFSET = 1e-9  # [rad or m], distance from the start of a path that counts as none
 DRIFT_SHARE = 0.1  # of the limits of torque and torque rate, for what a plan did not foresee
 DRIFT_INSTANTS = np.linspace(0.0, 0.999, 12)  # of the time in which that fades, looked at
@@ -238,7 +239,8 @@ class Reference:
         for rate, stretch in JOINS:
             table = self._faded(path, s, stretch * seconds, rate)
             start = scaling.start(table, motion, rate)
-            found.append((scaling.trial(start, dt), start))
+            until = stretch * seconds * rate + AFTER
+            found.append((scaling.trial(start, dt, until), start))
             if found[-1][0] <= KEPT:
                 break
         share, start = min(found, key=lambda item: item[0])
