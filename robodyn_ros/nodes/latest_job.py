@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable
+from queue import SimpleQueue
 from typing import Generic, TypeVar
 
 from ..errors import RobodynError
@@ -23,14 +24,20 @@ class LatestJob(Generic[T]):
         self._lock = threading.Lock()
         self._wanted = 0  # number of the latest job
         self._found: T | RobodynError | None = None
+        # One thread for all jobs: each new one would keep memory of its own
+        self._jobs: SimpleQueue[tuple[int, Callable[[], T]]] = SimpleQueue()
+        self._thread: threading.Thread | None = None
 
     def begin(self, job: Callable[[], T]) -> None:
-        """Run a job; one that is under way is forgotten."""
+        """Run a job; one that is under way is forgotten once it ends, others are left out."""
         with self._lock:
             self._wanted += 1
             number, self._found = self._wanted, None
         sys.setswitchinterval(min(sys.getswitchinterval(), SWITCH_INTERVAL))
-        threading.Thread(target=self._run, args=(number, job), daemon=True).start()
+        self._jobs.put((number, job))
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, daemon=True)
+            self._thread.start()
 
     def cancel(self) -> None:
         """Forget the job that is under way."""
@@ -44,6 +51,12 @@ class LatestJob(Generic[T]):
         with self._lock:
             found, self._found = self._found, None
         return found
+
+    def _work(self) -> None:
+        while True:
+            number, job = self._jobs.get()
+            if number == self._wanted:
+                self._run(number, job)
 
     def _run(self, number: int, job: Callable[[], T]) -> None:
         found: T | RobodynError
