@@ -78,8 +78,8 @@ def test_a_newer_trajectory_replaces_the_one_being_planned():
     assert arm.arm.mode is Mode.HOLDING and not arm.told  # goes on meanwhile
     arm.request("new", START - 0.1)
     assert isinstance(arm.told["old"], ReplacedError)
+    gate.set()  # it ends, and is forgotten
     assert arm.until_told("new") == ()
-    gate.set()  # too late: it is forgotten
     arm.run(600)
     assert arm.arm.mode is Mode.HOLDING
     np.testing.assert_allclose(arm.arm.reference.q, START - 0.1)
