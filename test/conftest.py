@@ -25,6 +25,7 @@ WALL_CLOCK = (
     "nodes/test_guard_processes.py",
     "nodes/test_processes.py::test_three",
     "nodes/test_processes.py::test_two",
+    "nodes/test_trajectory_requests.py",
     "recording/test_recorder.py",
     "system/test_crash_cycles.py::test_restarts",
     "system/test_namespaces.py",
