@@ -19,11 +19,13 @@ NICENESS = 10  # of the process that compiles, beside nodes that keep real time
 _pending: set[Kernel] = set()
 
 
-def compile_later(kernels: Sequence[Kernel], on_done: Callable[[str], None]) -> None:
+def compile_later(
+    kernels: Sequence[Kernel], say: Callable[[str], None], fail: Callable[[str], None]
+) -> None:
     """Have these kernels compiled by another process, then loaded by a thread of this one.
 
-    on_done: called with what came of it, if any was missing. To be called before this process runs
-    threads: the other one is a fork of it.
+    say or fail: called with what came of it, if any was missing. To be called before this
+    process runs threads: the other one is a fork of it.
     """
     todo = missing(kernels)
     if not todo:
@@ -32,20 +34,24 @@ def compile_later(kernels: Sequence[Kernel], on_done: Callable[[str], None]) -> 
         return
     _pending.update(with_callees(kernels))
     process = fork_compiler(todo, NICENESS)
-    Thread(target=_load, args=(process, kernels, len(todo), on_done), daemon=True).start()
+    Thread(target=_load, args=(process, kernels, len(todo), say, fail), daemon=True).start()
 
 
 def _load(
-    process: int, kernels: Sequence[Kernel], count: int, on_done: Callable[[str], None]
+    process: int,
+    kernels: Sequence[Kernel],
+    count: int,
+    say: Callable[[str], None],
+    fail: Callable[[str], None],
 ) -> None:
     os.waitpid(process, 0)
     if missing(kernels):
-        on_done("kernels could not be compiled; stop this node and run `robodyn warmup`")
+        fail("kernels could not be compiled; stop this node and run `robodyn warmup`")
         return
     for kernel in with_callees(kernels):
         _ = kernel.compiled
     _pending.clear()
-    on_done(f"compiled {count} more kernels: links, causes and all control laws are at hand")
+    say(f"compiled {count} more kernels: links, causes and all control laws are at hand")
 
 
 def have_arrived(kernels: Sequence[Kernel]) -> bool:

@@ -72,7 +72,8 @@ def run(
     if "HOME" not in os.environ:
         os.environ.setdefault("ROS_LOG_DIR", os.path.join(os.getcwd(), "log"))
     compile_for_nodes(kernels)
-    compile_later(later, lambda told: get_logger("robodyn_ros").info(told))
+    logger = get_logger("robodyn_ros")
+    compile_later(later, lambda told: logger.info(told), lambda told: logger.error(told))
     # rclpy's own handlers race with publishing: the context is gone while callbacks still run
     try:
         rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
