@@ -40,6 +40,12 @@ WALL_CLOCK = (
 # also tested in simulated time, or with fewer steps.
 LONG = (
     "faults/test_composed_faults.py::test_composed[33",
+    "faults/test_composed_faults.py::test_composed[34 SIGTERM",
+    "faults/test_system_faults.py::test_system[28 kill -9 of the controller",
+    "faults/test_system_faults.py::test_system[31 slow consumer",
+    "faults/test_system_faults.py::test_system[31 SIGSTOP of the controller",
+    "faults/test_system_faults.py::test_system[34 SIGTERM of the detector",
+    "faults/test_system_faults.py::test_system[34 SIGINT of the simulator",
     "nodes/test_guard_processes.py::test_a_push_stops_the_driver_and_each_side_may_be_killed",
     "nodes/test_load_parameters.py::test_a_file_is_loaded_as_ros_reads_it",
     "nodes/test_processes.py::test_two",
@@ -49,6 +55,7 @@ LONG = (
     "test_guide.py::test_the_guide_is_followed_to_its_end",
     "dynamics/test_compile_ahead.py::test_robodyn_warmup_says",
     "test_conftest.py::test_every_name_of_the_lists_is_a_test",
+    "test_interrupts.py::test_a_piped_demo_ends_with_its_nodes[SIGTERM",
     "test_readme.py::test_commands_of_nodes_run[robodyn demo --robot kuka_lwr4",
     "test_readme.py::test_commands_of_nodes_run[robodyn demo --urdf",
     "test_readme.py::test_figures_can_be_drawn_again",

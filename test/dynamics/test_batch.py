@@ -156,7 +156,13 @@ def test_the_residual_of_a_log_object():
     np.testing.assert_array_equal(found, rd.residual(model, t, *states, 50.0))
 
 
-@pytest.mark.parametrize("function", THREADED)
+def compiled_anew(function):
+    """Each has a kernel of its own for threads, which takes seconds to compile: two for all."""
+    marks = () if function in ("momentum_terms", "forward_dynamics") else pytest.mark.long
+    return pytest.param(function, marks=marks)
+
+
+@pytest.mark.parametrize("function", [*map(compiled_anew, THREADED)])
 def test_threads_change_nothing(function):
     model, f = MODELS["stanford"], getattr(rd, function)
     states = np.concatenate(

@@ -67,7 +67,7 @@ def recorded(nodes, tmp_path_factory):
     deadline = time.monotonic() + 60.0
     while not path.exists() and time.monotonic() < deadline:
         time.sleep(0.1)
-    time.sleep(6.5)  # the first push comes 3 s after the start
+    time.sleep(5.0)  # the first push comes 3 s after the start
     process.send_signal(signal.SIGTERM)
     out, err = process.communicate(timeout=30.0)
     assert process.returncode == 0, err
