@@ -28,11 +28,22 @@ def test_single_states(arm, quantity):
     assert arm.bound[quantity] is not model.bound[quantity]
 
 
+@pytest.fixture(
+    scope="module",
+    params=["planar_2r", pytest.param("lwr_iii", marks=pytest.mark.long)],  # 20 s of compilation
+)
+def batched(request):
+    """Return a model and its customized twin."""
+    model = getattr(rd.robots, request.param)()
+    return model, load_customized(model)
+
+
 @pytest.mark.parametrize("quantity", sorted(set(BATCHES.values())))
 @pytest.mark.parametrize("count", [3, 53])
-def test_batches(arm, quantity, count):
+def test_batches(batched, quantity, count):
     """Fewer states than there are lanes, and a number that is no multiple of them."""
-    model, state = rd.robots.lwr_iii(), states(arm, 3, count)
+    model, arm = batched
+    state = states(arm, 3, count)
     assert error(reference(arm, quantity, state), reference(model, quantity, state)) < 1e-12
     kernels = [key[0] for key in arm.bound if isinstance(key, tuple)]
     assert any(BATCHES.get((kernel, ())) == quantity for kernel in kernels) or (
