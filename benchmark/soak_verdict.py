@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from figures import Figure
@@ -31,6 +32,7 @@ class Row:
     latency: float  # [ms], 99 % of the latest answers to a joint state
     worst: float  # [ms]
     others: float  # cores that other programs used since the last look
+    sitting: int = 0  # in how many parts the run was done before
 
 
 @dataclass
@@ -51,18 +53,36 @@ class Outcome:
     wrong_ends: list[str] = field(default_factory=list)  # nodes that did not end as they should
     safe_holds: list[str] = field(default_factory=list)  # their reasons
 
+    @classmethod
+    def read(cls, kept: dict[str, Any]) -> Outcome:
+        """From a checkpoint."""
+        return cls(**{**kept, "tallies": [Tally(**tally) for tally in kept["tallies"]]})
+
     def total(self, name: str) -> float:
         """A number of the tally over all lives."""
         return sum(getattr(tally, name) for tally in self.tallies)
 
 
+def sittings(rows: Sequence[Row]) -> list[list[Row]]:
+    """The settled rows of each sitting, in which the same processes were looked at."""
+    kept: dict[int, list[Row]] = {}
+    for row in rows:
+        if row.settled:
+            kept.setdefault(row.sitting, []).append(row)
+    return list(kept.values())
+
+
 def growth(rows: Sequence[Row], process: str) -> tuple[float, float]:
-    """[MB/h] and [s]: slope of the memory after settling, and over how long."""
-    kept = [(row.wall, row.holds[process][0]) for row in rows if row.settled]
-    if len(kept) < 3:
-        return 0.0, 0.0
-    t, rss = np.array(kept).T
-    return float(np.polyfit(t - t[0], rss, 1)[0] * 3600.0), float(t[-1] - t[0])
+    """[MB/h] and [s]: slope of the memory after settling, and over how long. The sittings have one
+    slope, each from a level of its own.
+    """
+    across = along = span = 0.0
+    for part in sittings(rows):
+        t, rss = np.array([(row.wall, row.holds[process][0]) for row in part]).T
+        along += float(np.sum((t - t.mean()) ** 2))
+        across += float(np.sum((t - t.mean()) * (rss - rss.mean())))
+        span += float(t[-1] - t[0])
+    return (across / along * 3600.0, span) if along else (0.0, 0.0)
 
 
 def leaked(rows: Sequence[Row], process: str, which: int) -> int:
@@ -128,8 +148,11 @@ def _held(rows: Sequence[Row], process: str) -> list[Figure]:
         slope <= GROWTH or not told,
         f"{rss:.1f} MB; over {span:.0f} s" + ("" if told else f": {TOO_SHORT}"),
     )
-    threads, files = (leaked(rows, process, which) for which in (1, 2))
-    judged = sum(row.settled for row in rows) >= LEAK_ROWS
+    parts = [part for part in sittings(rows) if len(part) >= LEAK_ROWS]
+    threads, files = (
+        max((leaked(part, process, which) for part in parts), default=0) for which in (1, 2)
+    )
+    judged = bool(parts)
     now = rows[-1].holds[process]
     return [
         memory,

@@ -3,7 +3,6 @@
 from types import SimpleNamespace
 
 import crash_cycles
-import numpy as np
 import pytest
 from crash_cycles import WAITING, Crashes, Onlooker, Scene, crashes, figures, latched, scene
 from ros_harness import bench, own_domain
@@ -26,7 +25,7 @@ def test_restarts_make_no_torque_step_and_a_latched_stop_outlasts_each_of_them()
     """Restarts in motion of the other nodes: row 28 of test_system_faults."""
     node = "controller_node"
     with scene(RATE, **GENTLE, **WAITING) as there:
-        (found,) = crashes(there, node, 1, np.random.default_rng(2))
+        (found,) = crashes(there, node, Crashes(node), 1, seed=2)
         late = f"{node}: start to first valid output, worst"  # on a busy machine
         assert set(missed(figures(found))) <= {late}, list(figures(found))
         assert max(found.used) < 4.0  # [s] of processor time, also on a busy machine
