@@ -448,7 +448,8 @@ def figures(found: Crashes) -> Iterator[Figure]:
         f"≤ {SOON:g} s",
         bool(taken.max() <= SOON),
         f"{len(found.back)} cycles, median {np.median(taken):.2f} s; "
-        f"processor {used.max():.2f} s; arm under way after {np.median(found.back):.1f} s; {(taken > SOON).sum()} late"
+        f"processor {used.max():.2f} s; "
+        f"arm under way after {np.median(found.back):.1f} s; {(taken > SOON).sum()} late"
         + "".join(f", {one}" for one in found.late),
     )
     yield _step(found.who, found.step, found.worst)
