@@ -5,7 +5,8 @@
 
 free: as fast as it goes, the time is simulated. wall: on the wall clock, 1 kHz unless told. In the
 first fifth the nodes are restarted again and again, by SIGTERM and by kill -9 in turn; from then
-on memory, threads and files are watched, while a second detector comes and goes beside them. The
+on memory, threads and files are watched, while a second detector comes and goes beside them, and
+faults and payloads of the arm, during which nobody pushes it. The
 nodes run in one process, or with --processes (on the wall clock) in one each. Everything that was
 seen goes to PREFIX_<mode>.rows while it runs, in the end a table, PREFIX_<mode>.json and .png; it
 fails if a bar is missed. A run that was ended goes on from its checkpoint, with new processes:
@@ -83,6 +84,21 @@ CHANGES: list[tuple[str, str, Any]] = [
     ("controller_node", "arm.damping", [3.0, 5.0, 8.0]),
     ("simulator_node", "push_duration", [0.15, 0.2, 0.3]),
 ]
+# Every so many seconds of wall time a fault or payload, for so long; then all is well again
+INJECTED, LASTS, HEALED = 20.0, 3.0, 6.0  # [s]
+INJECTIONS: dict[str, dict[str, Any]] = {
+    "payload of 0.8 kg": {"payload.mass": 0.8},
+    "bias": {"fault.kind": "bias", "fault.joint": "joint_2", "fault.value": [15.0]},
+    "payload of 2 kg": {"payload.mass": 2.0},
+    "effectiveness": {
+        "fault.kind": "effectiveness",
+        "fault.joint": "joint_2",
+        "fault.value": [0.6],
+    },
+    "effort_scale": {"fault.kind": "effort_scale", "fault.joint": "joint_2", "fault.value": [0.4]},
+    "sensor_freeze": {"fault.kind": "sensor_freeze", "fault.joint": "joint_4"},
+}
+NOTHING = {"payload.mass": 0.0, "fault.kind": "none"}
 REFUSED: list[tuple[str, str, Any]] = [
     ("dynamics_node", "monitor.gain", [-1.0]),
     ("controller_node", "arm.frequency", [math.nan]),
@@ -98,7 +114,7 @@ def parameters(mode: str, rate: float, folder: Path) -> list[Path]:
     own["demo_node"] = free
     own["simulator_node"] |= {"pushes.names": [""], "plant.noise": True}
     own["simulator_node"] |= {"free_running": True} if mode == "free" else {}
-    own["dynamics_node"] |= {"heartbeat": 0.05}
+    own["dynamics_node"] |= {"heartbeat": 0.05, "payload.follow": True}
     own["witness_node"] = {"rate": rate}
     return [share_path("config", "demo.yaml"), write_parameters(folder / "own.yaml", own)]
 
@@ -140,6 +156,8 @@ class Soak:
         self._base, self._seen = (0, 0), (0, 0)  # cycles and misses of the plant's process
         self._latency = (0.0, 0.0)
         self._busy, self._used, self._looked = 0.0, 0.0, 0.0
+        self._injected = ""  # what acts, or acted lately
+        self._ends = self._heals = math.inf  # [s] of wall time
         self.kept = kept
         # Of the sittings before this one: how many, [s] that they lasted, with and without starts
         self.sitting, self.lasted, self._wall = 0, 0.0, 0.0
@@ -249,8 +267,10 @@ class Soak:
                 self._dismiss()
         elif "leave" in self._due:
             del self._due["leave"]
+        if self.progress >= RESTARTING:
+            self._injections(now)
         if now - self._born > YOUNG:
-            if self._is_due("push", PUSH):
+            if not self._injected and self._is_due("push", PUSH):
                 self._push()
             if self._is_due("setting", SETTING):
                 self._set()
@@ -296,6 +316,33 @@ class Soak:
         elif self.guest.stop() != 0:
             self.outcome.wrong_ends.append("the guest")
         self.outcome.guests += 1
+
+    def _injections(self, now: float) -> None:
+        """Faults and payloads by turns, between the pushes."""
+        if not self._injected and self._is_due("inject", INJECTED):
+            names = list(INJECTIONS)
+            self._injected = names[len(self.outcome.injections) % len(names)]
+            self.outcome.injections.append(self._injected)
+            self._ends, self._heals = now + LASTS, now + LASTS + HEALED
+            self._ask(INJECTIONS[self._injected])
+        elif self._injected and now > self._heals:
+            if self.mode == "SAFE_HOLD":
+                self.outcome.unhealed.append(f"{self._injected} at {self.simulated:.1f} s")
+            self._injected = ""
+        elif self._injected and now > self._ends:
+            self._ends = math.inf
+            self._ask(NOTHING)
+
+    def _ask(self, values: dict[str, Any]) -> None:
+        """Set parameters of the plant, all at once."""
+        asked = [Parameter(name, value=value).to_parameter_msg() for name, value in values.items()]
+        done = self._clients["simulator_node"].set_parameters_atomically(asked)
+        done.add_done_callback(lambda done: self._set_all(done, values))
+
+    def _set_all(self, done: Any, values: dict[str, Any]) -> None:
+        result = done.result().result
+        if not result.successful:
+            self.outcome.wrong_settings.append(f"simulator_node {values}: {result.reason}")
 
     def _push(self) -> None:
         link = str(self.random.choice(list(PUSHES)))
@@ -355,7 +402,8 @@ class Soak:
 
     def _in_mode(self, mode: str, reason: str) -> None:
         if mode == "SAFE_HOLD":
-            if self.mode != mode and time.monotonic() - self._born > 2.0 * YOUNG:
+            expected = self._injected or time.monotonic() - self._born < 2.0 * YOUNG
+            if self.mode != mode and not expected:
                 self.outcome.safe_holds.append(f"{reason} at {self.simulated:.1f} s")
             self._clear.call_async(Trigger.Request())
         self.mode = mode

@@ -52,6 +52,8 @@ class Outcome:
     wrong_settings: list[str] = field(default_factory=list)
     wrong_ends: list[str] = field(default_factory=list)  # nodes that did not end as they should
     safe_holds: list[str] = field(default_factory=list)  # their reasons
+    injections: list[str] = field(default_factory=list)  # faults and payloads, in their order
+    unhealed: list[str] = field(default_factory=list)  # those after which the arm did not go on
 
     @classmethod
     def read(cls, kept: dict[str, Any]) -> Outcome:
@@ -179,10 +181,21 @@ def _told(outcome: Outcome) -> list[Figure]:
     carried = f"and {outcome.total('carried'):.0f} times pushed there: {'; '.join(ends[-5:])}"
     note = f"largest residual while untouched {quiet:.3f} N m"
     all_told = 0 < pushes == told + cut
+    injected, noticed, named = (outcome.total(x) for x in ("injected", "noticed", "named"))
+    unseen = [kind for tally in outcome.tallies for kind in tally.unnoticed_at]
+    about = f"{named:.0f} named as they were{'; not: ' if unseen else ''}{', '.join(unseen[:5])}"
     lines = (
         ("pushes told", f"{told:.0f} of {pushes:.0f}", "all", all_told, seen),
         ("false alarms", f"{alarms:.0f}", "0", alarms == 0, "; ".join(when[:5]) or note),
         ("times at a joint's end by itself", f"{stops:.0f}", "0", stops == 0, carried),
+        (
+            "faults and payloads noticed",
+            f"{noticed:.0f} of {injected:.0f}",
+            "all",
+            not unseen,
+            about,
+        ),
+        _count("of these, the arm did not go on", outcome.unhealed),
         ("UNKNOWN", f"{outcome.total('unknown'):.1f} s", "(told)", True, "starts included"),
         ("bad numbers", f"{wrong:.0f}", "0", wrong == 0, "not finite, or beyond the limits"),
         ("torque steps beyond the rate limit", f"{steps:.0f}", "0", steps == 0, how),

@@ -68,6 +68,34 @@ def test_running_into_a_joints_end_is_no_false_alarm_but_counted(pushed):
     assert found.stops_at[0].startswith("elbow at 0.500 s")
 
 
+def faulty(alarms=(), names=(), end=8.0):
+    """A witness of a fault from 1 to 3 s: when the detector tells a touch, and what kind when."""
+    witness = Witness(np.full(2, 10.0), 100.0, PERIOD)
+    for k in range(round(end / PERIOD)):
+        t = k * PERIOD
+        witness.truth(t, 0.0)
+        if k in (100, 300):
+            witness.fault(t, "bias" if k == 100 else "")
+        for at, kind in names:
+            if k == round(at / PERIOD):
+                witness.name(t, kind)
+        witness.word(t, "COLLISION" if any(a <= t < b for a, b in alarms) else "CLEAR")
+    return witness.tally
+
+
+def test_a_fault_is_noticed_by_an_alarm_or_a_name_and_is_no_false_alarm():
+    tally = faulty([(1.1, 4.0)], [(1.5, "payload"), (2.0, "bias"), (2.5, "bias")])
+    assert (tally.injected, tally.noticed, tally.named, tally.false_alarms) == (1, 1, 1, 0)
+    assert faulty(names=[(2.0, "friction")]).noticed == 1
+
+
+@pytest.mark.parametrize("alarms", [[], [(0.5, 0.6)], [(6.0, 6.1)]])
+def test_a_fault_that_nobody_noticed_is_told(alarms):
+    tally = faulty(alarms)
+    assert (tally.noticed, tally.unnoticed_at) == (0, ["bias"])
+    assert tally.false_alarms == len(alarms)  # before it, and long after it
+
+
 def test_the_witness_sees_bad_torques_residuals_and_unknown():
     witness = Witness(np.full(2, 10.0), 100.0, PERIOD)
     for t, tau in enumerate([0.0, 1.0, 5.0, np.nan, 11.0]):
@@ -182,6 +210,8 @@ def test_the_verdict_finds_leaks():
         ({"tallies": [tally(0, 0)]}, "pushes told"),
         ({"tallies": [tally(bad_numbers=1)]}, "bad numbers"),
         ({"tallies": [tally(steps=1)]}, "torque steps beyond the rate limit"),
+        ({"tallies": [tally(injected=1, unnoticed_at=["bias"])]}, "faults and payloads noticed"),
+        ({"unhealed": ["bias"]}, "of these, the arm did not go on"),
         ({"missed": 20}, "cycles missed"),
         ({"safe_holds": ["silence"]}, "safe holds"),
         ({"wrong_settings": ["gain"]}, "settings wrongly taken or refused"),
