@@ -74,12 +74,14 @@ class Kind:
 KEPT = ("done", "findings", "seconds", "cases", "inputs")
 
 
-def kinds(folder: Path, wanted: dict[str, int], courses: list[Course]) -> list[Kind]:
+def kinds(
+    folder: Path, wanted: dict[str, int], courses: list[Course], noise: bool = False
+) -> list[Kind]:
     """All kinds of input; courses: where those of the episodes are kept."""
     texts = seeds()
 
     def messages(seed: int, case: int) -> dict[str, int]:
-        courses.append(episode(seed, case))
+        courses.append(episode(seed, case, noise=noise))
         return courses[-1].sent
 
     def orders(seed: int, case: int) -> dict[str, int]:
@@ -197,6 +199,7 @@ def main(
     bags: int = typer.Option(300, help="broken bags"),
     only: str = typer.Option("", help="one kind of input"),
     case: int = typer.Option(-1, help="one case of it, to see a finding again"),
+    noise: bool = typer.Option(False, help="noisy sensors: docs/reliability.md says what they do"),
     checkpoint: Path | None = typer.Option(None, help=f"{OPTION}; it needs a --seed"),
 ) -> None:
     """Fuzz everything that strangers can send; exit code 1 if anything was found."""
@@ -209,11 +212,15 @@ def main(
     )
     wanted = {"messages": messages, "parameters": parameters, "urdfs": urdfs}
     wanted |= {"orders": orders, "yamls": yamls, "csvs": csvs, "bags": bags}
-    kept = Checkpoint(checkpoint, {"program": "fuzz", "seed": seed, "only": only, **wanted})
+    kept = Checkpoint(
+        checkpoint, {"program": "fuzz", "seed": seed, "only": only, "noise": noise, **wanted}
+    )
     warm_up()
     courses: list[Course] = []
     with tempfile.TemporaryDirectory() as folder:
-        chosen = [kind for kind in kinds(Path(folder), wanted, courses) if only in ("", kind.name)]
+        chosen = [
+            kind for kind in kinds(Path(folder), wanted, courses, noise) if only in ("", kind.name)
+        ]
         if not chosen:
             raise typer.BadParameter(f"--only must be one of {', '.join(wanted)}, not {only!r}")
         if case >= 0:
