@@ -87,8 +87,8 @@ def slow_consumer(look):
 def unharmed(look, process, *others):
     """Stop a process; the others keep their rates and their memory.
 
-    A machine that stalls recovers, and the controller takes 0.7 MB once, at some time after its
-    start; a loop that waits for the peer, or keeps messages for it, does so in every span.
+    A machine that stalls recovers, and the controller was seen to grow by 0.7 MB in one span (not
+    traced); a loop that waits for the peer, or keeps messages for it, does so in every span.
     """
     usual = rates(look)
     process.send_signal(signal.SIGSTOP)
