@@ -1,7 +1,7 @@
 """kill -9 and restart of each node while the arm moves, again and again.
 
     python benchmark/crash_cycles.py [--cycles 100] [--latched 10] [--rate 500] [--seed 1]
-                                     [--json FILE] [--check]
+                                     [--json FILE] [--check] [--checkpoint FILE]
 
 Plant, controller and detector run as processes of their own. Each is killed and started anew so
 many times; looked at are: how long after the start of its process the first valid output comes,
@@ -9,10 +9,15 @@ whether the torque that acts on the arm ever changes faster than it may, whether
 invented, and whether the arm goes on. Then the same while the arm gives way to a push and waits to
 be cleared: that must outlast a restart of the detector, of the plant and of the controller, and a
 controller that starts while the push lasts must give way at once.
+
+The arm differs from the model as in the demo, friction included. In half of the restarts it also
+carries a payload and its sensors are noisy: then the torque that acts is not judged, whose
+readings have steps of their own, but that which is commanded.
 """
 
 from __future__ import annotations
 
+import argparse
 import math
 import os
 import subprocess
@@ -27,6 +32,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from checkpoint import OPTION, Checkpoint
 from diagnostic_msgs.msg import DiagnosticArray
 from figures import Figure, figures_table, finish, options
 from geometry_msgs.msg import WrenchStamped
@@ -47,7 +53,7 @@ from std_srvs.srv import Trigger
 
 from robodyn_ros.model.robots import load_robot
 from robodyn_ros.nodes.codec import read_collision_state, seconds
-from robodyn_ros.nodes.demo import DEMO_NODES, IDEAL, NODES
+from robodyn_ros.nodes.demo import DEMO_NODES, NODES
 from robodyn_ros.nodes.runtime import LATCHED, STATE_IN, spin
 from robodyn_ros.nodes.terminal import open_terminal
 from robodyn_ros.resources import share_path
@@ -69,13 +75,18 @@ DEAD = (0.1, 0.5)  # [s], how long a node stays dead
 TOUCHED = ("CONTACT", "COLLISION")
 GOES_ON = "cleared, the arm goes on"
 DEEP = QoSProfile(depth=5000)  # nothing is missed
+NOISY = "with noise and payload"
+CARRIED = {"payload.link": "link_7", "payload.mass": 1.0}  # [kg]
 
 
 class Onlooker:
-    """What is heard of the nodes since the last `forget`, and when."""
+    """What is heard of the nodes since the last `forget`, and when.
 
-    def __init__(self, node: Any, rate: float) -> None:
-        self.period = 1.0 / rate
+    exact: whether the torque that acts is reported without noise.
+    """
+
+    def __init__(self, node: Any, rate: float, exact: bool = True) -> None:
+        self.period, self.exact = 1.0 / rate, exact
         self.limit = load_robot(ROBOT).tau_max * (1.0 + 1e-9)
         # First and latest output of each node, [s] of the monotonic clock
         self.first: dict[str, float] = {}
@@ -139,6 +150,8 @@ class Onlooker:
         t, tau = seconds(message.header.stamp), np.array(message.effort)
         self._valid("simulator_node", np.array([*message.position, *message.velocity, *tau]))
         self.speed = float(np.abs(message.velocity).max())
+        if not self.exact:
+            return
         if self._applied is None or (tau != self._applied[1]).any():  # else no command came
             if self._applied is not None:
                 self._changes.append((t, self._applied[1], tau, t - self._applied[0]))
@@ -203,9 +216,9 @@ class Onlooker:
 
 @dataclass
 class Crashes:
-    """What became of one node's restarts."""
+    """What became of one node's restarts; `who`: which, and with what arm."""
 
-    node: str
+    who: str
     taken: list[float] = field(default_factory=list)  # [s], from start to first valid output
     used: list[float] = field(default_factory=list)  # [s] of processor time until then
     back: list[float] = field(default_factory=list)  # [s], from start until the arm moves on
@@ -258,12 +271,17 @@ class Scene:
 
 
 @contextmanager
-def scene(rate: float, speed: float = 0.3, **controller: Any) -> Iterator[Scene]:
-    """The demo without its script, under way. speed: of demo_node."""
+def scene(
+    rate: float, speed: float = 0.3, noisy: bool = False, **controller: Any
+) -> Iterator[Scene]:
+    """The demo without its script, under way. speed: of demo_node. noisy: sensors, and a payload
+    that all know.
+    """
     own: dict[str, dict[str, Any]] = {node: {"rate": rate, "robot.name": ROBOT} for node in NODES}
+    for node in NODES:
+        own[node] |= CARRIED if noisy else {}
     own["demo_node"] = {"robot.name": ROBOT, "speed": speed}
-    # Without noise, or the measured torque would have steps of its own
-    own["simulator_node"] |= {"pushes.names": [""], "push_duration": 600.0, **IDEAL}
+    own["simulator_node"] |= {"pushes.names": [""], "push_duration": 600.0, "plant.noise": noisy}
     own["controller_node"] |= controller
     with tempfile.TemporaryDirectory() as folder:
         files = [
@@ -278,37 +296,46 @@ def scene(rate: float, speed: float = 0.3, **controller: Any) -> Iterator[Scene]
         with stopped_in_the_end(list(processes.values())), open_terminal() as (node, executor):
             for process in processes.values():
                 process.start()
-            there = Scene(processes, Onlooker(node, rate), executor)
+            there = Scene(processes, Onlooker(node, rate, exact=not noisy), executor)
             if not there.wait(there.under_way):
                 raise SystemExit("the arm does not move: " + log.read_text()[-2000:])
             yield there
 
 
-def crashes(there: Scene, node: str, count: int, random: np.random.Generator) -> Iterator[Crashes]:
-    """Crash a node again and again; what came of it so far, each time."""
-    seen, found = there.seen, Crashes(node)
-    seen.step, seen.alarms, seen.invalid = 0.0, [], 0
-    for _ in range(count):
-        there.pause(random.uniform(0.0, 0.3))
-        there.crash(node, random.uniform(*DEAD))
-        process, before = there.processes[node], withheld_time()
-        came = there.wait(lambda: node in seen.first)
-        taken = seen.first.get(node, math.inf) - process.started
-        used = process.resources().cpu if came else 0.0
-        found.taken.append(taken)
-        found.used.append(used)
-        if taken > SOON:
-            withheld = withheld_time() - before
-            found.late.append(
-                f"{taken:.2f} s ({used:.2f} of the processor, {withheld:.2f} withheld by the host)"
-            )
-        seen.unheard()
-        found.lost += not there.wait(there.under_way)
-        found.back.append(time.monotonic() - process.started)
-        seen.judge_all()
-        found.step, found.worst = seen.step, seen.worst
-        found.alarms, found.invalid = seen.alarms, seen.invalid
+def crashes(there: Scene, node: str, found: Crashes, count: int, seed: int) -> Iterator[Crashes]:
+    """Crash a node again and again, from as often as was found; what came of it, each time."""
+    seen = there.seen
+    seen.step, seen.worst, seen.invalid = found.step, found.worst, found.invalid
+    seen.alarms = found.alarms
+    for cycle in range(len(found.back), count):
+        # Each cycle has numbers of its own, however many came before it in this sitting
+        random = np.random.default_rng([seed, NODES.index(node), not seen.exact, cycle])
+        try:
+            _crash(there, node, found, random)
+        finally:  # also of a cycle that is cut short
+            seen.judge_all()
+            found.step, found.worst, found.invalid = seen.step, seen.worst, seen.invalid
         yield found
+
+
+def _crash(there: Scene, node: str, found: Crashes, random: np.random.Generator) -> None:
+    seen = there.seen
+    there.pause(random.uniform(0.0, 0.3))
+    there.crash(node, random.uniform(*DEAD))
+    process, before = there.processes[node], withheld_time()
+    came = there.wait(lambda: node in seen.first)
+    taken = seen.first.get(node, math.inf) - process.started
+    used = process.resources().cpu if came else 0.0
+    found.taken.append(taken)
+    found.used.append(used)
+    if taken > SOON:
+        withheld = withheld_time() - before
+        found.late.append(
+            f"{taken:.2f} s ({used:.2f} of the processor, {withheld:.2f} withheld by the host)"
+        )
+    seen.unheard()
+    found.lost += not there.wait(there.under_way)
+    found.back.append(time.monotonic() - process.started)
 
 
 class Latched:
@@ -376,21 +403,34 @@ class Latched:
 WAITING = {"arm.resume_after": 0.0, "arm.reaction": "stop"}
 
 
-def latched(there: Scene, count: int, rest: float = REST) -> Iterator[Figure]:
+def latched(
+    there: Scene, count: int, rest: float = REST, kept: Checkpoint | None = None
+) -> Iterator[Figure]:
     """Yield whether the arm keeps waiting to be cleared after each restart.
 
     rest: [s] for which it must stay at rest.
     """
-    found: dict[str, list[bool]] = {}
-    there.seen.step = 0.0
-    tries = (one for _ in range(count) for one in Latched(there, rest).tries())
-    for what, so in track(tries, "waits to be cleared", total=6 * count):
-        found.setdefault(what, []).append(so)
-    there.seen.judge_all()
-    step, worst = there.seen.step, there.seen.worst
-    for what, so in found.items():
+    kept, seen = kept or Checkpoint(None, {}), there.seen
+    state = kept.state.setdefault("latched", {"rounds": 0, "found": {}, "step": 0.0, "worst": ""})
+    seen.step, seen.worst = state["step"], state["worst"]
+    rounds = range(state["rounds"], count)
+    try:
+        for done in track(rounds, "waits to be cleared", count, rounds.start):
+            for what, so in Latched(there, rest).tries():
+                state["found"].setdefault(what, []).append(so)
+            state["rounds"] = done + 1
+            _keep(kept, state, seen)
+    finally:
+        seen.judge_all()
+        _keep(kept, state, seen)
+    for what, so in state["found"].items():
         yield Figure(what, f"{sum(so)} of {len(so)}", "all", all(so))
-    yield _step("waits to be cleared", step, worst)
+    yield _step("waits to be cleared", state["step"], state["worst"])
+
+
+def _keep(kept: Checkpoint, state: dict[str, Any], seen: Onlooker) -> None:
+    state["step"], state["worst"] = seen.step, seen.worst
+    kept.save()
 
 
 def _step(who: str, step: float, worst: str) -> Figure:
@@ -403,18 +443,19 @@ def figures(found: Crashes) -> Iterator[Figure]:
     """The lines of one node."""
     taken, used = np.array(found.taken), np.array(found.used)
     yield Figure(
-        f"{found.node}: start to first valid output, worst",
+        f"{found.who}: start to first valid output, worst",
         f"{taken.max():.2f} s",
         f"≤ {SOON:g} s",
         bool(taken.max() <= SOON),
-        f"{taken.size} cycles, median {np.median(taken):.2f} s; processor {used.max():.2f} s; "
+        f"{len(found.back)} cycles, median {np.median(taken):.2f} s; "
+        f"processor {used.max():.2f} s; "
         f"arm under way after {np.median(found.back):.1f} s; {(taken > SOON).sum()} late"
         + "".join(f", {one}" for one in found.late),
     )
-    yield _step(found.node, found.step, found.worst)
+    yield _step(found.who, found.step, found.worst)
     wrong = len(found.alarms), found.invalid, found.lost
     yield Figure(
-        f"{found.node}: alarms, invalid outputs, arm did not go on",
+        f"{found.who}: alarms, invalid outputs, arm did not go on",
         ", ".join(str(x) for x in wrong),
         "0, 0, 0",
         not any(wrong),
@@ -429,26 +470,57 @@ def start_of_numba() -> float:
     return time.monotonic() - begun
 
 
+def crash_all(arguments: argparse.Namespace, kept: Checkpoint, console: Console) -> list[Figure]:
+    """All restarts of all nodes, first without noise and payload; the scenes that are needed."""
+    result = []
+    half = arguments.cycles // 2
+    for noisy, count in ((False, half), (True, arguments.cycles - half)):
+        found = {node: _found(kept, f"{node} {NOISY}" if noisy else node) for node in NODES}
+        if any(len(one.back) < count for one in found.values()):
+            with scene(arguments.rate, noisy=noisy) as there:
+                for node in NODES:
+                    _crash_one(there, node, found[node], count, arguments.seed, kept)
+        for one in found.values() if count else ():
+            lines = list(figures(one))
+            for figure in lines:
+                console.print(f"{figure.figure}: {figure.measured}; {figure.note}")
+            result += lines
+    return result
+
+
+def _found(kept: Checkpoint, who: str) -> Crashes:
+    return Crashes(**kept.state.get(who, {"who": who}))
+
+
+def _crash_one(
+    there: Scene, node: str, found: Crashes, count: int, seed: int, kept: Checkpoint
+) -> None:
+    kept.state[found.who] = vars(found)
+    runs = crashes(there, node, found, count, seed)
+    try:
+        for _ in track(runs, f"kill -9 {found.who}", count, len(found.back)):
+            kept.save()
+    finally:
+        kept.save()
+
+
 def main() -> None:
     parser = options(__doc__)
     parser.add_argument("--cycles", type=int, default=100, help="of each node")
     parser.add_argument("--latched", type=int, default=10, help="times that each waits")
     parser.add_argument("--rate", type=float, default=500.0, help="[Hz]")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--checkpoint", type=Path, help=OPTION)
     arguments = parser.parse_args()
+    if arguments.quick:
+        arguments.cycles, arguments.latched = 4, 1
+    what = {name: getattr(arguments, name) for name in ("cycles", "latched", "rate", "seed")}
+    kept, console = Checkpoint(arguments.checkpoint, {"program": "crashes", **what}), Console()
     stay_apart()
-    count = 3 if arguments.quick else arguments.cycles
-    random, console, found = np.random.default_rng(arguments.seed), Console(), []
-    with scene(arguments.rate) as there:
-        for node in NODES:
-            runs = crashes(there, node, count, random)
-            *_, last = track(runs, f"kill -9 {node}", total=count, console=console)
-            found += list(figures(last))
-            for figure in found[-3:]:
-                console.print(f"{figure.figure}: {figure.measured}; {figure.note}")
-        yardsticks = [start_of_numba() for _ in range(5)]
+    found = crash_all(arguments, kept, console)
+    yardsticks = [start_of_numba() for _ in range(5)]
     with scene(arguments.rate, **WAITING) as there:
-        found += list(latched(there, 1 if arguments.quick else arguments.latched))
+        found += list(latched(there, arguments.latched, kept=kept))
     console.print(figures_table(found, f"{arguments.rate:g} Hz, {os.cpu_count()} cores"))
     console.print(
         f"For comparison: importing numba alone took {np.median(yardsticks):.2f} s (median)"

@@ -1,11 +1,13 @@
 """How soon, how surely and how exactly the residual tells what touches an arm.
 
     python benchmark/detection.py [--quick] [--seed N] [--plant rigid] [--json FILE] [--check]
+                                  [--hours H] [--pushes N] [--checkpoint FILE]
 
 Every simulated arm is a perturbed one. Before it is used, its contact-free motion is recorded and
 the nominal model set right by it, as a user would do. Thresholds come from other arms than those
 they are tried on. rho is the external torque over the threshold, of the joint where that is most.
-docs/detection.md says how each figure is measured and what bounds it.
+docs/detection.md says how each figure is measured and what bounds it. With a checkpoint a run that
+was ended goes on where it was, with the same figures in the end.
 """
 
 from __future__ import annotations
@@ -17,7 +19,9 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, replace
 from importlib.util import find_spec
+from pathlib import Path
 
+import checkpoint
 import detection_runs as runs
 import fault_scenarios
 import numpy as np
@@ -41,7 +45,7 @@ def step_delay(bench: Bench) -> Iterator[Figure]:
         Run(Arm(settings.robots[i % len(settings.robots)], 0), settings.plant, seed, 0.6)
         for i, seed in enumerate(bench.seeds(0, settings.steps))
     ]
-    off = np.array(bench.map("noiseless steps", runs.noiseless_step, made))
+    off = np.array(bench.map_once("noiseless steps", runs.noiseless_step, made, float))
     share = np.mean(np.abs(off) <= 2.0)
     yield Figure(
         "noiseless step: delay less -ln(1 - 1/rho)/K",
@@ -141,11 +145,16 @@ def allowed(force: float) -> float:
     return max(1.0, 0.1 * force)
 
 
+def read_named(row: list) -> fault_scenarios.Answer:
+    """What was said about a fault, from a checkpoint."""
+    return fault_scenarios.Answer(*row)
+
+
 def payloads(bench: Bench) -> Iterator[Figure]:
     cases = [("payload", seed) for seed in bench.seeds(6, bench.settings.payloads)]
-    found = bench.map("payloads", fault_scenarios.identify_case, cases)
-    named = np.array([one.report.kind == "payload" for one in found])
-    off = np.array([(one.report.value or np.inf) / one.value - 1.0 for one in found])
+    found = bench.map_once("payloads", fault_scenarios.identify_case, cases, read_named)
+    named = np.array([one.found == "payload" for one in found])
+    off = np.array([(one.size or np.inf) / one.value - 1.0 for one in found])
     right = named & (np.abs(off) <= 0.05)
     yield Figure(
         "payload 0.2–2 kg: named, mass within 5 %",
@@ -161,9 +170,9 @@ def faults(bench: Bench) -> Iterator[Figure]:
     kinds = fault_scenarios.FAULTS
     seeds = bench.seeds(7, bench.settings.faults * len(kinds))
     cases = [(kinds[i % len(kinds)], seed) for i, seed in enumerate(seeds)]
-    found = bench.map("faults", fault_scenarios.identify_case, cases)
-    right = np.mean([one.report.kind == one.kind for one in found])
-    wrong = [f"{one.kind} as {one.report.kind}" for one in found if one.report.kind != one.kind]
+    found = bench.map_once("faults", fault_scenarios.identify_case, cases, read_named)
+    right = np.mean([one.found == one.kind for one in found])
+    wrong = [f"{one.kind} as {one.found}" for one in found if one.found != one.kind]
     note = f"{len(found)} faults" + (f"; {', '.join(wrong)}" if wrong else "")
     yield Figure("fault named, nine kinds", f"{right:.1%}", "≥ 95 %", bool(right >= 0.95), note)
 
@@ -257,14 +266,17 @@ def main() -> None:
     parser.add_argument("--hours", type=float, help="without contact; 10, quick: 0.05")
     parser.add_argument("--pushes", type=int, help="10000, quick: 300")
     parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--checkpoint", type=Path, help=checkpoint.OPTION)
     arguments = parser.parse_args()
     settings = settings_from(arguments)
+    what = {"program": "detection", **asdict(settings)}
+    kept = checkpoint.Checkpoint(arguments.checkpoint, what)
     console, start = Console(), time.perf_counter()
     for robot in settings.robots:
         rd.warmup(runs.nominal(robot))
         runs.record(Run(Arm(robot, 0), "rigid", 0, 0.01))  # compiled before there are processes
     with ProcessPoolExecutor(arguments.processes) as pool:
-        bench = Bench(settings, console, pool)
+        bench = Bench(settings, console, pool, kept)
         figures = []
         for measure in FIGURES:
             for figure in measure(bench):

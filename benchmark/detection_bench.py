@@ -7,9 +7,11 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import detection_runs as runs
 import numpy as np
+from checkpoint import Checkpoint
 from detection_pushes import Told, push_times, pushes
 from detection_runs import Arm, Quiet, Run
 from rich.console import Console
@@ -49,14 +51,34 @@ class Settings:
 class Bench:
     """Runs what the figures need, each thing once."""
 
-    def __init__(self, settings: Settings, console: Console, pool: ProcessPoolExecutor) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        console: Console,
+        pool: ProcessPoolExecutor,
+        checkpoint: Checkpoint | None = None,
+    ) -> None:
         self.settings, self.console, self.pool = settings, console, pool
+        self.checkpoint = checkpoint or Checkpoint(None, {})
 
     def map(self, what: str, function: Callable, items: list) -> list:
+        """What the function makes of each."""
         if self.settings.commanded:
             what += ", commanded torque"
         results = self.pool.map(function, items, chunksize=1)
         return list(track(results, what, len(items), console=self.console))
+
+    def map_once(self, what: str, function: Callable, items: list, read: Callable) -> list:
+        """The same, but for what a checkpoint has already; read: makes a result of its JSON."""
+        if self.settings.commanded:
+            what += ", commanded torque"
+        rows = self.checkpoint.state.setdefault(what, [])
+        results = self.pool.map(function, items[len(rows) :], chunksize=1)
+        for result in track(results, what, len(items), len(rows), console=self.console):
+            rows.append(plain(result))
+            self.checkpoint.save_now_and_then()
+        self.checkpoint.save()
+        return [read(row) for row in rows]
 
     def seeds(self, stage: int, count: int) -> list[int]:
         stage += 100 * self.settings.commanded
@@ -112,14 +134,15 @@ class Bench:
         """Motion without contact; always on the rigid plant, which is the fast one."""
         seconds = self.settings.free_seconds
         count = max(len(self.settings.robots), math.ceil(self.settings.hours * 3600.0 / seconds))
-        return self.map("no contact", runs.false_alarms, self.tries(2, count, seconds, "rigid"))
+        made = self.tries(2, count, seconds, "rigid")
+        return self.map_once("no contact", runs.false_alarms, made, read_quiet)
 
     @cached_property
     def told(self) -> list[Told]:
         seconds = self.settings.seconds
         count = math.ceil(self.settings.pushes / push_times(seconds).size)
         made = self.tries(3, count, seconds, self.settings.plant)
-        lists = self.map("pushes", pushes, made)
+        lists = self.map_once("pushes", pushes, made, lambda rows: [Told(*row) for row in rows])
         return [one for many in lists for one in many][: self.settings.pushes]
 
     def told_of(self, kind: str) -> list[Told]:
@@ -139,4 +162,16 @@ class Bench:
             pushes=settings.pushes // 10,
             commanded=True,
         )
-        return Bench(smaller, self.console, self.pool)
+        return Bench(smaller, self.console, self.pool, self.checkpoint)
+
+
+def plain(result: Any) -> Any:
+    """The same as lists and numbers."""
+    if isinstance(result, np.ndarray | np.generic):
+        return result.tolist()
+    return [plain(part) for part in result] if isinstance(result, list | tuple) else result
+
+
+def read_quiet(row: list) -> Quiet:
+    """A run without contact, from a checkpoint."""
+    return Quiet(*row[:-1], np.array(row[-1]))

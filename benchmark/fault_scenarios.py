@@ -48,6 +48,15 @@ class Named(NamedTuple):
     report: FaultReport
 
 
+class Answer(NamedTuple):
+    """The same in short."""
+
+    kind: str
+    value: float | None
+    found: str  # kind that was said
+    size: float | None  # value that was said
+
+
 def motion(rng, n):
     """A smooth motion of all joints about a bent posture: t -> q, qd, qdd."""
     centre = np.array([0.0, 0.7, 0.0, 1.2, 0.0, 0.8, 0.0]) + rng.uniform(-0.3, 0.3, n)
@@ -144,5 +153,6 @@ def identify(kind, seed, *, corrected=False):
 
 
 def identify_case(case):
-    """The same for a case (kind, seed), after a correction of the model."""
-    return identify(*case, corrected=True)
+    """The same for a case (kind, seed), after a correction of the model: the answer."""
+    named = identify(*case, corrected=True)
+    return Answer(named.kind, named.value, named.report.kind, named.report.value)

@@ -1,14 +1,16 @@
 """The demo for hours: pushed, its parameters changed, its nodes restarted, and watched.
 
     python benchmark/soak.py [--mode free|wall|both] [--time SECONDS] [--rate HZ] [--processes]
-                             [--out PREFIX] [--seed N]
+                             [--out PREFIX] [--seed N] [--checkpoint FILE]
 
 free: as fast as it goes, the time is simulated. wall: on the wall clock, 1 kHz unless told. In the
 first fifth the nodes are restarted again and again, by SIGTERM and by kill -9 in turn; from then
-on memory, threads and files are watched, while a second detector comes and goes beside them. The
+on memory, threads and files are watched, while a second detector comes and goes beside them, and
+faults and payloads of the arm, during which nobody pushes it. The
 nodes run in one process, or with --processes (on the wall clock) in one each. Everything that was
 seen goes to PREFIX_<mode>.rows while it runs, in the end a table, PREFIX_<mode>.json and .png; it
-fails if a bar is missed.
+fails if a bar is missed. A run that was ended goes on from its checkpoint, with new processes:
+what was counted is kept, and memory is judged within each sitting.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from checkpoint import OPTION, Checkpoint
 from diagnostic_msgs.msg import DiagnosticArray
 from figures import Figure, figures_table
 from geometry_msgs.msg import WrenchStamped
@@ -81,6 +84,21 @@ CHANGES: list[tuple[str, str, Any]] = [
     ("controller_node", "arm.damping", [3.0, 5.0, 8.0]),
     ("simulator_node", "push_duration", [0.15, 0.2, 0.3]),
 ]
+# Every so many seconds of wall time a fault or payload, for so long; then all is well again
+INJECTED, LASTS, HEALED = 20.0, 3.0, 6.0  # [s]
+INJECTIONS: dict[str, dict[str, Any]] = {
+    "payload of 0.8 kg": {"payload.mass": 0.8},
+    "bias": {"fault.kind": "bias", "fault.joint": "joint_2", "fault.value": [15.0]},
+    "payload of 2 kg": {"payload.mass": 2.0},
+    "effectiveness": {
+        "fault.kind": "effectiveness",
+        "fault.joint": "joint_2",
+        "fault.value": [0.6],
+    },
+    "effort_scale": {"fault.kind": "effort_scale", "fault.joint": "joint_2", "fault.value": [0.4]},
+    "sensor_freeze": {"fault.kind": "sensor_freeze", "fault.joint": "joint_4"},
+}
+NOTHING = {"payload.mass": 0.0, "fault.kind": "none"}
 REFUSED: list[tuple[str, str, Any]] = [
     ("dynamics_node", "monitor.gain", [-1.0]),
     ("controller_node", "arm.frequency", [math.nan]),
@@ -96,7 +114,7 @@ def parameters(mode: str, rate: float, folder: Path) -> list[Path]:
     own["demo_node"] = free
     own["simulator_node"] |= {"pushes.names": [""], "plant.noise": True}
     own["simulator_node"] |= {"free_running": True} if mode == "free" else {}
-    own["dynamics_node"] |= {"heartbeat": 0.05}
+    own["dynamics_node"] |= {"heartbeat": 0.05, "payload.follow": True}
     own["witness_node"] = {"rate": rate}
     return [share_path("config", "demo.yaml"), write_parameters(folder / "own.yaml", own)]
 
@@ -113,7 +131,9 @@ def node_processes(nodes: str, files: list[Path], log: Path) -> dict[str, NodePr
 class Soak:
     """One run: what happens when, and what is seen of it."""
 
-    def __init__(self, arguments: argparse.Namespace, mode: str, folder: Path) -> None:
+    def __init__(
+        self, arguments: argparse.Namespace, mode: str, folder: Path, kept: Checkpoint
+    ) -> None:
         self.span = arguments.time or TIMES[mode]
         self.random = np.random.default_rng(arguments.seed)
         nodes = "processes" if arguments.processes and mode == "wall" else "composed"
@@ -136,6 +156,38 @@ class Soak:
         self._base, self._seen = (0, 0), (0, 0)  # cycles and misses of the plant's process
         self._latency = (0.0, 0.0)
         self._busy, self._used, self._looked = 0.0, 0.0, 0.0
+        self._injected = ""  # what acts, or acted lately
+        self._ends = self._heals = math.inf  # [s] of wall time
+        self.kept = kept
+        # Of the sittings before this one: how many, [s] that they lasted, with and without starts
+        self.sitting, self.lasted, self._wall = 0, 0.0, 0.0
+        self.ended = False  # to its end, or by a failure
+        if mode in kept.state:
+            self._resume(**kept.state[mode])
+        self._from = self.progress  # where this sitting begins
+
+    def _resume(
+        self, outcome: dict, random: dict, rows: int, sitting: int, lasted: float, ended: bool
+    ) -> None:
+        """Go on where the last sitting was when it was kept last."""
+        self.outcome = Outcome.read(outcome)
+        self.random.bit_generator.state = random
+        lines = self.out.with_suffix(".rows").read_text(encoding="utf-8").splitlines()[:rows]
+        self.rows = [Row(**json.loads(line)) for line in lines]
+        self._wall = self.rows[-1].wall if self.rows else 0.0
+        self.sitting, self.lasted, self.ended = sitting + 1, lasted, ended
+
+    def keep(self) -> None:
+        """Write the checkpoint; the rows are in their own file."""
+        self.kept.state[self.outcome.mode] = {
+            "outcome": asdict(self.outcome),
+            "random": self.random.bit_generator.state,
+            "rows": len(self.rows),
+            "sitting": self.sitting,
+            "lasted": self.progress * self.span,
+            "ended": self.ended,
+        }
+        self.kept.save()
 
     # what it is asked
 
@@ -153,7 +205,7 @@ class Soak:
         """Share of the time that is over."""
         if self.outcome.mode == "free":
             return self.simulated / self.span
-        return max(time.monotonic() - self.begun, 0.0) / self.span
+        return (self.lasted + max(time.monotonic() - self.begun, 0.0)) / self.span
 
     @property
     def simulated(self) -> float:
@@ -164,13 +216,17 @@ class Soak:
     def settled(self) -> bool:
         """Whether memory and the like are to stay from now on."""
         youngest = max(process.started for process in self.processes.values())
-        return self.progress >= SETTLED and time.monotonic() - youngest > STARTING
+        # New processes are given as long as after the last restart of a first sitting
+        begun = max(SETTLED, self._from + SETTLED - RESTARTING) if self.sitting else SETTLED
+        return self.progress >= begun and time.monotonic() - youngest > STARTING
 
     def run(self, show: Callable[[Soak], None]) -> None:
         """All of it; show(self) is called every second."""
         everything = [*self.processes.values(), self.guest]
-        self.out.with_suffix(".rows").write_text("", encoding="utf-8")
-        self.out.with_suffix(".log").write_text("", encoding="utf-8")
+        rows = "".join(json.dumps(asdict(row)) + "\n" for row in self.rows)
+        self.out.with_suffix(".rows").write_text(rows, encoding="utf-8")
+        if not self.sitting:
+            self.out.with_suffix(".log").write_text("", encoding="utf-8")
         with stopped_in_the_end(everything), open_terminal() as (node, executor):
             self.connect(node)
             self.started = self._looked = time.monotonic()
@@ -178,10 +234,14 @@ class Soak:
                 process.start()
             self.outcome.tallies.append(Tally())
             self._alive, self._born = time.monotonic(), math.inf
-            spin(executor, lambda: self._step(show), every=0.1)
-            for name, process in self.processes.items():
-                if process.stop() != 0:
-                    self.outcome.wrong_ends.append(f"{name} at the end")
+            try:
+                spin(executor, lambda: self._step(show), every=0.1)
+                self.ended = True
+                for name, process in self.processes.items():
+                    if process.stop() != 0:
+                        self.outcome.wrong_ends.append(f"{name} at the end")
+            finally:
+                self.keep()
 
     def _step(self, show: Callable[[Soak], None]) -> bool:
         now = time.monotonic()
@@ -194,6 +254,7 @@ class Soak:
             return True
         if self._is_due("look", 1.0):
             self._look()
+            self.keep()
             show(self)
         if self.progress < RESTARTING:
             share = RESTARTING * self.outcome.restarts / RESTARTS
@@ -206,8 +267,10 @@ class Soak:
                 self._dismiss()
         elif "leave" in self._due:
             del self._due["leave"]
+        if self.progress >= RESTARTING:
+            self._injections(now)
         if now - self._born > YOUNG:
-            if self._is_due("push", PUSH):
+            if not self._injected and self._is_due("push", PUSH):
                 self._push()
             if self._is_due("setting", SETTING):
                 self._set()
@@ -253,6 +316,33 @@ class Soak:
         elif self.guest.stop() != 0:
             self.outcome.wrong_ends.append("the guest")
         self.outcome.guests += 1
+
+    def _injections(self, now: float) -> None:
+        """Faults and payloads by turns, between the pushes."""
+        if not self._injected and self._is_due("inject", INJECTED):
+            names = list(INJECTIONS)
+            self._injected = names[len(self.outcome.injections) % len(names)]
+            self.outcome.injections.append(self._injected)
+            self._ends, self._heals = now + LASTS, now + LASTS + HEALED
+            self._ask(INJECTIONS[self._injected])
+        elif self._injected and now > self._heals:
+            if self.mode == "SAFE_HOLD":
+                self.outcome.unhealed.append(f"{self._injected} at {self.simulated:.1f} s")
+            self._injected = ""
+        elif self._injected and now > self._ends:
+            self._ends = math.inf
+            self._ask(NOTHING)
+
+    def _ask(self, values: dict[str, Any]) -> None:
+        """Set parameters of the plant, all at once."""
+        asked = [Parameter(name, value=value).to_parameter_msg() for name, value in values.items()]
+        done = self._clients["simulator_node"].set_parameters_atomically(asked)
+        done.add_done_callback(lambda done: self._set_all(done, values))
+
+    def _set_all(self, done: Any, values: dict[str, Any]) -> None:
+        result = done.result().result
+        if not result.successful:
+            self.outcome.wrong_settings.append(f"simulator_node {values}: {result.reason}")
 
     def _push(self) -> None:
         link = str(self.random.choice(list(PUSHES)))
@@ -312,7 +402,8 @@ class Soak:
 
     def _in_mode(self, mode: str, reason: str) -> None:
         if mode == "SAFE_HOLD":
-            if self.mode != mode and time.monotonic() - self._born > 2.0 * YOUNG:
+            expected = self._injected or time.monotonic() - self._born < 2.0 * YOUNG
+            if self.mode != mode and not expected:
                 self.outcome.safe_holds.append(f"{reason} at {self.simulated:.1f} s")
             self._clear.call_async(Trigger.Request())
         self.mode = mode
@@ -326,12 +417,13 @@ class Soak:
         span = max(now - self._looked, 1e-3)
         others = max((busy - self._busy - max(used - self._used, 0.0)) / span, 0.0)
         row = Row(
-            now - self.started,
+            self._wall + now - self.started,
             self.simulated,
             self.settled,
             {name: list(h[:3]) for name, h in holds.items() if name != "witness"},
             *self._latency,
             others if self.rows else 0.0,
+            self.sitting,
         )
         self._busy, self._used, self._looked = busy, used, now
         self.rows.append(row)
@@ -339,10 +431,12 @@ class Soak:
             file.write(json.dumps(asdict(row)) + "\n")
 
 
-def soak(arguments: argparse.Namespace, mode: str, console: Console) -> list[Figure]:
+def soak(
+    arguments: argparse.Namespace, mode: str, console: Console, kept: Checkpoint | None = None
+) -> list[Figure]:
     """Run it; every figure, printed and plotted."""
     with tempfile.TemporaryDirectory() as folder, Progress(console=console) as bar:
-        run = Soak(arguments, mode, Path(folder))
+        run = Soak(arguments, mode, Path(folder), kept or Checkpoint(None, {}))
         task = bar.add_task(f"{mode}, {run.outcome.nodes}, {run.outcome.rate:g} Hz", total=1.0)
         told = [time.monotonic()]
 
@@ -353,7 +447,8 @@ def soak(arguments: argparse.Namespace, mode: str, console: Console) -> list[Fig
                 _save(run, figures(run.rows, run.outcome))
                 console.print(_line(run), highlight=False, soft_wrap=True)
 
-        run.run(show)
+        if not run.ended:
+            run.run(show)
     found = figures(run.rows, run.outcome)
     _save(run, found)
     if run.rows:
@@ -393,11 +488,18 @@ def main() -> None:
     parser.add_argument("--processes", action="store_true", help="a process per node (wall)")
     parser.add_argument("--out", type=Path, default=Path("soak"), help="prefix of all files")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--checkpoint", type=Path, help=OPTION)
     arguments = parser.parse_args()
+    kept = Checkpoint(
+        arguments.checkpoint,
+        {"program": "soak", **vars(arguments), "checkpoint": None},
+    )
     stay_apart()
     console = Console()
     modes = ("free", "wall") if arguments.mode == "both" else (arguments.mode,)
-    closing = verdict([figure for mode in modes for figure in soak(arguments, mode, console)])
+    closing = verdict(
+        [figure for mode in modes for figure in soak(arguments, mode, console, kept)]
+    )
     failed = closing == "failed"
     console.print(closing, style="red" if failed else "green", highlight=False)
     sys.exit(failed)

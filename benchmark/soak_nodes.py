@@ -25,7 +25,7 @@ from soak_witness import Witness
 from std_msgs.msg import Float64MultiArray, String
 
 from robodyn_ros.model.robots import load_robot
-from robodyn_ros.nodes.codec import read_collision_state, seconds
+from robodyn_ros.nodes.codec import read_collision_state, read_fault_state, seconds
 from robodyn_ros.nodes.composed import connect
 from robodyn_ros.nodes.controller_node import ControllerNode
 from robodyn_ros.nodes.demo_node import DemoNode
@@ -55,6 +55,8 @@ class WitnessNode(Node):
             LocalSubscription(
                 self, JointState, "simulator_node/external_torque", self._truth, DEEP
             ),
+            LocalSubscription(self, DiagnosticArray, "simulator_node/fault", self._fault, LATCHED),
+            LocalSubscription(self, DiagnosticArray, "dynamics_node/fault", self._named, LATCHED),
             LocalSubscription(self, JointState, "joint_states", self._posture, DEEP),
             LocalSubscription(self, JointState, "dynamics_node/residual", self._residual, DEEP),
             LocalSubscription(
@@ -75,6 +77,14 @@ class WitnessNode(Node):
     def _truth(self, message: JointState) -> None:
         size = float(np.abs(np.frombuffer(message.effort)).max())
         self.witness.truth(seconds(message.header.stamp), size)
+
+    def _fault(self, message: DiagnosticArray) -> None:
+        first = read_fault_state(message)[0]
+        self.witness.fault(first.t, first.kind)
+
+    def _named(self, message: DiagnosticArray) -> None:
+        first = read_fault_state(message)[0]
+        self.witness.name(first.t, first.kind)
 
     def _posture(self, message: JointState) -> None:
         q = np.frombuffer(message.position)

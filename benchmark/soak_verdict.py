@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from figures import Figure
@@ -31,6 +32,7 @@ class Row:
     latency: float  # [ms], 99 % of the latest answers to a joint state
     worst: float  # [ms]
     others: float  # cores that other programs used since the last look
+    sitting: int = 0  # in how many parts the run was done before
 
 
 @dataclass
@@ -50,19 +52,39 @@ class Outcome:
     wrong_settings: list[str] = field(default_factory=list)
     wrong_ends: list[str] = field(default_factory=list)  # nodes that did not end as they should
     safe_holds: list[str] = field(default_factory=list)  # their reasons
+    injections: list[str] = field(default_factory=list)  # faults and payloads, in their order
+    unhealed: list[str] = field(default_factory=list)  # those after which the arm did not go on
+
+    @classmethod
+    def read(cls, kept: dict[str, Any]) -> Outcome:
+        """From a checkpoint."""
+        return cls(**{**kept, "tallies": [Tally(**tally) for tally in kept["tallies"]]})
 
     def total(self, name: str) -> float:
         """A number of the tally over all lives."""
         return sum(getattr(tally, name) for tally in self.tallies)
 
 
+def sittings(rows: Sequence[Row]) -> list[list[Row]]:
+    """The settled rows of each sitting, in which the same processes were looked at."""
+    kept: dict[int, list[Row]] = {}
+    for row in rows:
+        if row.settled:
+            kept.setdefault(row.sitting, []).append(row)
+    return list(kept.values())
+
+
 def growth(rows: Sequence[Row], process: str) -> tuple[float, float]:
-    """[MB/h] and [s]: slope of the memory after settling, and over how long."""
-    kept = [(row.wall, row.holds[process][0]) for row in rows if row.settled]
-    if len(kept) < 3:
-        return 0.0, 0.0
-    t, rss = np.array(kept).T
-    return float(np.polyfit(t - t[0], rss, 1)[0] * 3600.0), float(t[-1] - t[0])
+    """[MB/h] and [s]: slope of the memory after settling, and over how long. The sittings have one
+    slope, each from a level of its own.
+    """
+    across = along = span = 0.0
+    for part in sittings(rows):
+        t, rss = np.array([(row.wall, row.holds[process][0]) for row in part]).T
+        along += float(np.sum((t - t.mean()) ** 2))
+        across += float(np.sum((t - t.mean()) * (rss - rss.mean())))
+        span += float(t[-1] - t[0])
+    return (across / along * 3600.0, span) if along else (0.0, 0.0)
 
 
 def leaked(rows: Sequence[Row], process: str, which: int) -> int:
@@ -128,8 +150,11 @@ def _held(rows: Sequence[Row], process: str) -> list[Figure]:
         slope <= GROWTH or not told,
         f"{rss:.1f} MB; over {span:.0f} s" + ("" if told else f": {TOO_SHORT}"),
     )
-    threads, files = (leaked(rows, process, which) for which in (1, 2))
-    judged = sum(row.settled for row in rows) >= LEAK_ROWS
+    parts = [part for part in sittings(rows) if len(part) >= LEAK_ROWS]
+    threads, files = (
+        max((leaked(part, process, which) for part in parts), default=0) for which in (1, 2)
+    )
+    judged = bool(parts)
     now = rows[-1].holds[process]
     return [
         memory,
@@ -156,10 +181,21 @@ def _told(outcome: Outcome) -> list[Figure]:
     carried = f"and {outcome.total('carried'):.0f} times pushed there: {'; '.join(ends[-5:])}"
     note = f"largest residual while untouched {quiet:.3f} N m"
     all_told = 0 < pushes == told + cut
+    injected, noticed, named = (outcome.total(x) for x in ("injected", "noticed", "named"))
+    unseen = [kind for tally in outcome.tallies for kind in tally.unnoticed_at]
+    about = f"{named:.0f} named as they were{'; not: ' if unseen else ''}{', '.join(unseen[:5])}"
     lines = (
         ("pushes told", f"{told:.0f} of {pushes:.0f}", "all", all_told, seen),
         ("false alarms", f"{alarms:.0f}", "0", alarms == 0, "; ".join(when[:5]) or note),
         ("times at a joint's end by itself", f"{stops:.0f}", "0", stops == 0, carried),
+        (
+            "faults and payloads noticed",
+            f"{noticed:.0f} of {injected:.0f}",
+            "all",
+            not unseen,
+            about,
+        ),
+        _count("of these, the arm did not go on", outcome.unhealed),
         ("UNKNOWN", f"{outcome.total('unknown'):.1f} s", "(told)", True, "starts included"),
         ("bad numbers", f"{wrong:.0f}", "0", wrong == 0, "not finite, or beyond the limits"),
         ("torque steps beyond the rate limit", f"{steps:.0f}", "0", steps == 0, how),

@@ -11,6 +11,7 @@ AFTER = 0.3  # [s] after a push within which it may still be told
 # [s] after a push in which an arm that gives way may still be carried by it: the fastest joint's
 # 3.56 rad/s fade at the least damping of a soak, 3 1/s, to 0.02 rad/s, which counts as rest
 COASTS = 1.7
+HEALS = 2.0  # [s] after a fault or payload within which the detector may still tell of it
 STOP = 0.01  # [rad or m] from a joint's end: it may touch it before the next sample
 FELT = 1e-6  # [N m or N]: the truth is 0 but for rounding
 WAIT = 0.1  # [s] after which the truth about an alarm is known, whichever came first
@@ -35,6 +36,10 @@ class Tally:
     delays: list[float] = field(default_factory=list)  # [s], of the latest pushes told
     false_alarms: int = 0  # that began without a push, or lasted too long after one
     false_at: list[str] = field(default_factory=list)  # the first of them: when, and what of
+    injected: int = 0  # faults and payloads of the arm
+    noticed: int = 0  # of these, by an alarm, UNKNOWN or a name
+    named: int = 0  # with the right kind
+    unnoticed_at: list[str] = field(default_factory=list)
     unknown: float = 0.0  # [s]
     bad_numbers: int = 0  # commands or residuals that are not finite, or beyond the limits
     steps: int = 0  # commands that changed faster than they may
@@ -57,6 +62,8 @@ class Witness:
         self._period, self._apart = period, apart
         self._pushes = [NEVER, NEVER]  # begin and end of the two latest
         self._touching = False
+        self._fault, self._fault_kind = NEVER, ""  # begin and end of the latest, and which it was
+        self._noticed = self._named = True
         self._stop = NEVER  # the latest time in which a joint was at its end
         self._push_told = True
         self._level, self._level_at = "", math.inf
@@ -84,6 +91,34 @@ class Witness:
         open_until = self._pushes[-1][1] + AFTER + WAIT  # the last word may wait to be judged
         tally.cut = int(not self._push_told and t <= open_until)
 
+    def fault(self, t: float, kind: str) -> None:
+        """What is wrong with the arm from now on, or a payload; empty: nothing any more."""
+        if kind:
+            self.tally.injected += 1
+            self._fault, self._fault_kind = (t, math.inf), kind
+            self._noticed = self._named = False
+        elif self._fault[1] == math.inf:
+            self._fault = (self._fault[0], t)
+            if not self._noticed:
+                self.tally.unnoticed_at = [*self.tally.unnoticed_at, self._fault_kind][:20]
+
+    def name(self, t: float, kind: str) -> None:
+        """The kind of fault that the detector tells."""
+        if self._is_faulty(t) and kind:
+            self._notice()
+            if kind == self._fault_kind and not self._named:
+                self._named = True
+                self.tally.named += 1
+
+    def _is_faulty(self, t: float) -> bool:
+        """Whether a fault acts, or has just ended."""
+        return self._fault[0] <= t <= self._fault[1] + HEALS
+
+    def _notice(self) -> None:
+        if not self._noticed and self._fault[1] == math.inf:
+            self._noticed = True
+            self.tally.noticed += 1
+
     def posture(self, t: float, room: float, joint: str = "") -> None:
         """How far the joints are from their ends [rad or m]: the nearest one, and which it is."""
         self._room = room
@@ -97,12 +132,12 @@ class Witness:
         """A joint's end, by itself or by a push, which an arm that gives way follows for a while
         and is not held back there.
         """
-        since = t - self._pushes[-1][1]
+        since = t - max(self._pushes[-1][1], self._fault[1])
         if since <= COASTS:
             self.tally.carried += 1
         else:
             self.tally.stops += 1
-        said = f"{joint} at {t:.3f} s, {since:.2f} s after a push"
+        said = f"{joint} at {t:.3f} s, {max(since, 0.0):.2f} s after a push or fault"
         self.tally.stops_at = [*self.tally.stops_at, said][-20:]
 
     def word(self, t: float, level: str, about: str = "") -> None:
@@ -110,6 +145,8 @@ class Witness:
         if self._level == "UNKNOWN":
             self.tally.unknown += max(t - self._level_at, 0.0)
         self._level, self._level_at = level, t
+        if level != "CLEAR" and self._is_faulty(t):
+            self._notice()
         if level in TOUCHED:
             self._waiting.append((t, f"{level} {about}; {self._room:.3f} from a joint's end"))
 
@@ -121,7 +158,7 @@ class Witness:
                 self.tally.told += 1
                 self.tally.delays = [*self.tally.delays[-99:], t - begin]
             return
-        if self._stop[0] <= t <= self._stop[1] + AFTER:
+        if self._stop[0] <= t <= self._stop[1] + AFTER or self._is_faulty(t):
             return
         if t - self._wrong_at > APART:
             self.tally.false_alarms += 1
@@ -154,5 +191,7 @@ class Witness:
         size = float(np.abs(r).max())
         if not math.isfinite(size):
             self.tally.bad_numbers += 1
+        elif self._is_faulty(t):
+            return
         elif t > max(self._pushes[-1][1], self._stop[1]) + AFTER and self._level == "CLEAR":
             self.tally.quiet = max(self.tally.quiet, size)

@@ -1,9 +1,15 @@
 """The benchmark's fast loop is the plant's own step, and a corrected model is nearly the arm."""
 
+import json
+from types import SimpleNamespace
+
 import detection_runs as runs
 import numpy as np
 import pytest
+from checkpoint import Checkpoint
+from detection_bench import Bench, Settings
 from detection_runs import Arm, Run
+from rich.console import Console
 
 
 @pytest.mark.parametrize("friction", [False, True])
@@ -31,3 +37,37 @@ def test_what_is_left_of_the_residual_is_noise():
     )
     assert np.all(corrected < nominal)
     assert corrected[1] < 0.5 * nominal[1]
+
+
+class EndedError(Exception):
+    """A run is ended from outside."""
+
+
+def ended_after(count):
+    """Return a pool that ends after this many results."""
+
+    def results(function, items, chunksize):
+        for k, item in enumerate(items):
+            if k == count:
+                raise EndedError
+            yield function(item)
+
+    return SimpleNamespace(map=results)
+
+
+def test_a_run_that_was_ended_goes_on_with_the_same_results():
+    settings = Settings(("lwr_iii",), 1, "rigid", 0.0006, 8, 4, 1, 1, 1, 1, 1, 2.0, 0.6)
+    whole = Bench(settings, Console(quiet=True), ended_after(None))
+    kept = Checkpoint(None, {})
+    for what in ("quiet", "told"):
+        parts = [Bench(settings, Console(quiet=True), pool, kept) for pool in POOLS]
+        for part in parts:
+            part.fleet, part.levels = whole.fleet, whole.levels
+        with pytest.raises(EndedError):
+            getattr(parts[0], what)
+        kept.state = json.loads(json.dumps(kept.state))
+        assert repr(getattr(parts[1], what)) == repr(getattr(whole, what))
+    assert len(whole.quiet) == 4 and len(whole.told) == 8
+
+
+POOLS = [ended_after(1), ended_after(None)]

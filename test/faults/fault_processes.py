@@ -46,6 +46,7 @@ class Look:
     def __init__(self, node, executor, processes, log):
         self.node, self.executor, self.processes, self.log = node, executor, processes, log
         self.level, self.levels = "", set()
+        self.changes = []  # levels in their order, each where it differs from the one before
         self.told = set()  # all levels since the case began
         self.facts, self.messages = {}, {}
         self.stamps, self.references, self.command = [], [], None
@@ -61,7 +62,10 @@ class Look:
         )
 
     def _word(self, message):
-        self.level = read_collision_state(message).level.name
+        level = read_collision_state(message).level.name
+        if level != self.level:
+            self.changes.append(level)
+        self.level = level
         self.levels.add(self.level)
         self.told.add(self.level)
 
@@ -127,8 +131,10 @@ class Look:
     def forget(self):
         """Forget all that was received so far."""
         self.level = ""
-        for kept in (self.facts, self.messages, self.levels, self.stamps, self.references):
+        for kept in (self.facts, self.messages, self.levels, self.changes):
             kept.clear()
+        self.stamps.clear()
+        self.references.clear()
 
     def says(self, node, text):
         """Wait until a node's diagnostics contain this text."""

@@ -20,6 +20,7 @@ import rclpy  # noqa: E402
 from fuzz_messages import OTHERS, Sent  # noqa: E402
 from fuzz_tools import Verdict, expect  # noqa: E402
 from node_calls import call_service, fire_timers  # noqa: E402
+from rclpy.parameter import Parameter  # noqa: E402
 from rclpy.signals import SignalHandlerOptions  # noqa: E402
 from rosgraph_msgs.msg import Clock  # noqa: E402
 from sensor_msgs.msg import JointState  # noqa: E402
@@ -58,6 +59,30 @@ ARGS = {
 }
 
 
+# An arm that differs from the model, with friction, and the thresholds made for it in
+# config/demo.yaml
+BELIEVABLE = {
+    "plant.friction": "true",
+    "plant.model_error.mass": 0.03,
+    "plant.model_error.com": 0.003,
+    "plant.model_error.friction": 0.03,
+    "arm.friction": "true",
+    "effort.friction": "model",
+    "monitor.contact.base": [2.5, 3.0, 1.5, 1.6, 0.9, 0.6, 0.7],
+    "monitor.collision.base": [5.0, 6.0, 3.0, 3.2, 1.8, 1.2, 1.2],
+}
+# Faults and payloads of it, which may give alarms while they act and for a while after
+INJECTIONS: list[dict[str, Any]] = [
+    {"payload.mass": 0.8},
+    {"payload.mass": 2.0},
+    {"fault.kind": "bias", "fault.joint": "joint_2", "fault.value": [15.0]},
+    {"fault.kind": "effectiveness", "fault.joint": "joint_2", "fault.value": [0.6]},
+    {"fault.kind": "friction", "fault.joint": "joint_4", "fault.value": [3.0]},
+    {"fault.kind": "effort_scale", "fault.joint": "joint_2", "fault.value": [0.4]},
+]
+NOTHING = {"payload.mass": 0.0, "fault.kind": "none"}
+
+
 def listen(node: Any, topic: str, callback: Any) -> None:
     """Call back on every message that a node publishes on this topic."""
     next(p for p in node.local_publishers if p.topic.endswith(topic)).local.append(callback)
@@ -76,8 +101,11 @@ def same_state(message: JointState) -> JointState:
 class Rig:
     """The three nodes; `deliver_…` passes a message on, `step` advances one period."""
 
-    def __init__(self) -> None:
-        parameters = [x for name, value in ARGS.items() for x in ("-p", f"{name}:={value}")]
+    def __init__(self, **changes: Any) -> None:
+        """Changes: of parameters, of whichever node has them."""
+        parameters = [
+            x for name, value in {**ARGS, **changes}.items() for x in ("-p", f"{name}:={value}")
+        ]
         rclpy.init(
             args=["--ros-args", "--log-level", "fatal", *parameters],
             domain_id=own_domain(),
@@ -256,6 +284,13 @@ class Rig:
         for _ in range(steps):
             self.deliver_state(self.step())
 
+    def inject(self, values: dict[str, Any]) -> None:
+        """Set a fault or payload of the plant, or `NOTHING` to end it."""
+        wanted = [Parameter(name, value=value) for name, value in values.items()]
+        answer = self.plant.set_parameters_atomically(wanted)
+        expect(answer.successful, "refused a fault:", values, answer.reason)
+        self._excuse(True)
+
     def silence(self, duration: float) -> None:
         """Advance the clock [s] without messages; all timers fire twice."""
         self.set_clock(self.now + duration)
@@ -319,8 +354,9 @@ class Rig:
         return bool(((q <= self.model.q_min) | (q >= self.model.q_max)).any())
 
     def _is_touched(self) -> bool:
-        """Return whether a push or a stop acts on the arm."""
-        return self._is_stopped() or bool(self.plant.plant.state.tau_ext.any())
+        """Return whether a push, a stop, a fault or an unknown payload acts on the arm."""
+        state, acting = self.plant.plant.state, self.plant.plant.acting
+        return self._is_stopped() or bool(acting) or bool(state.tau_ext.any())
 
     def _come_to_rest(self) -> None:
         """Wait until the arm is at rest; reset it if it does not come to rest."""
@@ -333,9 +369,9 @@ class Rig:
 
 
 @contextmanager
-def rig() -> Iterator[Rig]:
-    """Yield a rig whose arm is at rest."""
-    made = Rig()
+def rig(**changes: Any) -> Iterator[Rig]:
+    """Yield a rig whose arm is at rest. changes: of parameters."""
+    made = Rig(**changes)
     try:
         made.run(100)
         expect(made.level is Level.CLEAR and made.controller.arm.mode is Mode.HOLDING)

@@ -1,6 +1,8 @@
 """Episodes of an arm with bad messages: a mixture of all kinds, then it must recover.
 
-In half of them no input looks like a contact: then every alarm is a false one.
+The arm differs from the model and has friction. In half of the episodes no input looks like a
+contact: then every alarm is a false one; in the others the arm also has a fault or an unknown
+payload for a while.
 """
 
 from __future__ import annotations
@@ -10,9 +12,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from arm_rig import Rig, rig
+from arm_rig import BELIEVABLE, INJECTIONS, NOTHING, Rig, rig
 from fuzz_messages import Sent, command, joint_state, push, trajectory, word
-from fuzz_tools import random_of, time_limit
+from fuzz_tools import pick, random_of, time_limit
 
 MESSAGES = 1000  # of an episode
 KINDS = ("joint_states", "commands", "push", "joint_trajectory", "collision_state")
@@ -26,15 +28,20 @@ class Course(NamedTuple):
     back: float  # [s], duration of the recovery
 
 
-def episode(seed: int, case: int, messages: int = MESSAGES) -> Course:
+def episode(seed: int, case: int, messages: int = MESSAGES, noise: bool = False) -> Course:
     """Send an arm bad messages of all kinds; return the result."""
     random = random_of(seed, "messages", case)
     # Mean number of bad messages per period: in some episodes of one kind, in others of all
     often = random.dirichlet(np.full(len(KINDS), 0.5)) * random.uniform(1.0, 5.0)
     count = dict.fromkeys(KINDS, 0)
     alarming = case % 2 == 0
-    with rig() as arm, time_limit(60.0):
-        while sum(count.values()) < messages:
+    fault = pick(random_of(seed, "faults", case), INJECTIONS)
+    injections = [(0.2, fault), (0.5, NOTHING)]  # after these shares of the messages
+    plant = {**BELIEVABLE, "plant.seed": case, "plant.noise": str(noise).lower()}
+    with rig(**plant) as arm, time_limit(60.0):
+        while (done := sum(count.values())) < messages:
+            if alarming and injections and done > injections[0][0] * messages:
+                arm.inject(injections.pop(0)[1])
             due = dict(zip(KINDS, random.poisson(often).tolist(), strict=True))
             period(arm, random, due, alarming)
             for kind in KINDS:

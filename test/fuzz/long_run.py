@@ -3,6 +3,8 @@
 python test/fuzz/long_run.py [--seed 7] [--messages 200000] [--parameters 20000] [--urdfs 5000]
 
 python test/fuzz/long_run.py --seed 7 --only urdfs --case 123       # one case again
+
+python test/fuzz/long_run.py --seed 7 --checkpoint fuzz.json        # goes on if it was ended
 """
 
 from __future__ import annotations
@@ -16,11 +18,14 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[1])]
+sys.path[:0] = [str(Path(__file__).resolve().parents[2] / "benchmark")]
 os.environ.setdefault("ROS_PYTHON_CHECK_FIELDS", "1")
 
 import typer  # noqa: E402
+from checkpoint import OPTION, Checkpoint  # noqa: E402
 from fuzz_arm import MESSAGES, Course, episode  # noqa: E402
 from fuzz_logs import bag_log, csv_log  # noqa: E402
 from fuzz_parameters import SETS, parameter_sets  # noqa: E402
@@ -52,14 +57,31 @@ class Kind:
     done: Counter[str] = field(default_factory=Counter)
     findings: list[tuple[int, str]] = field(default_factory=list)
     seconds: float = 0.0
+    cases: int = 0  # so far
+    inputs: int = 0  # of them
+
+    def state(self) -> dict[str, Any]:
+        """What is kept of it."""
+        return {name: getattr(self, name) for name in KEPT}
+
+    def resume(self, state: dict[str, Any]) -> None:
+        """Go on from there."""
+        for name, value in state.items():
+            setattr(self, name, value)
+        self.done = Counter(self.done)
 
 
-def kinds(folder: Path, wanted: dict[str, int], courses: list[Course]) -> list[Kind]:
+KEPT = ("done", "findings", "seconds", "cases", "inputs")
+
+
+def kinds(
+    folder: Path, wanted: dict[str, int], courses: list[Course], noise: bool = False
+) -> list[Kind]:
     """All kinds of input; courses: where those of the episodes are kept."""
     texts = seeds()
 
     def messages(seed: int, case: int) -> dict[str, int]:
-        courses.append(episode(seed, case))
+        courses.append(episode(seed, case, noise=noise))
         return courses[-1].sent
 
     def orders(seed: int, case: int) -> dict[str, int]:
@@ -98,15 +120,41 @@ def run_case(kind: Kind, seed: int, case: int, console: Console) -> int:
     return sum(came.values())
 
 
-def run_kind(kind: Kind, seed: int, progress: Progress) -> None:
-    """Check cases until there have been as many inputs as wanted."""
-    bar = progress.add_task(kind.name, total=kind.wanted)
-    begun, case, inputs = time.monotonic(), 0, 0
-    while inputs < kind.wanted and len(kind.findings) < MOST:
-        inputs += run_case(kind, seed, case, progress.console)
-        case += 1
-        progress.update(bar, completed=min(inputs, kind.wanted))
-    kind.seconds = time.monotonic() - begun
+def run_kind(kind: Kind, seed: int, progress: Progress, save: Callable[[bool], None]) -> None:
+    """Check cases until there have been as many inputs as wanted; save(at once) what is done."""
+    bar = progress.add_task(kind.name, total=kind.wanted, completed=kind.inputs)
+    begun = time.monotonic() - kind.seconds
+    while kind.inputs < kind.wanted and len(kind.findings) < MOST:
+        found = len(kind.findings)
+        kind.inputs += run_case(kind, seed, kind.cases, progress.console)
+        kind.cases += 1
+        kind.seconds = time.monotonic() - begun
+        progress.update(bar, completed=min(kind.inputs, kind.wanted))
+        save(len(kind.findings) > found)
+    save(True)
+
+
+def run_all(
+    chosen: list[Kind], courses: list[Course], kept: Checkpoint, seed: int, console: Console
+) -> None:
+    """Run all kinds, from where a checkpoint left them."""
+    courses += [
+        Course(sent, Counter(tally), back) for sent, tally, back in kept.state.get("courses", [])
+    ]
+    for kind in chosen:
+        kind.resume(kept.state.get(kind.name, {}))
+
+    def save(now: bool) -> None:
+        kept.state |= {kind.name: kind.state() for kind in chosen} | {"courses": courses}
+        if now:
+            kept.save()
+        else:
+            kept.save_now_and_then()
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, TimeRemainingColumn(), console=console) as progress:
+        for kind in chosen:
+            run_kind(kind, seed, progress, save)
 
 
 def tell(courses: list[Course], console: Console) -> None:
@@ -151,29 +199,35 @@ def main(
     bags: int = typer.Option(300, help="broken bags"),
     only: str = typer.Option("", help="one kind of input"),
     case: int = typer.Option(-1, help="one case of it, to see a finding again"),
+    noise: bool = typer.Option(False, help="noisy sensors: docs/reliability.md says what they do"),
+    checkpoint: Path | None = typer.Option(None, help=f"{OPTION}; it needs a --seed"),
 ) -> None:
     """Fuzz everything that strangers can send; exit code 1 if anything was found."""
     console = Console()
+    if checkpoint and seed < 0:
+        raise typer.BadParameter("--checkpoint needs a --seed")
     seed = int.from_bytes(os.urandom(4), "big") if seed < 0 else seed
     console.print(
         f"seed {seed}; compiling what is not yet compiled: up to a minute the first time"
     )
-    warm_up()
     wanted = {"messages": messages, "parameters": parameters, "urdfs": urdfs}
     wanted |= {"orders": orders, "yamls": yamls, "csvs": csvs, "bags": bags}
+    kept = Checkpoint(
+        checkpoint, {"program": "fuzz", "seed": seed, "only": only, "noise": noise, **wanted}
+    )
+    warm_up()
     courses: list[Course] = []
     with tempfile.TemporaryDirectory() as folder:
-        chosen = [kind for kind in kinds(Path(folder), wanted, courses) if only in ("", kind.name)]
+        chosen = [
+            kind for kind in kinds(Path(folder), wanted, courses, noise) if only in ("", kind.name)
+        ]
         if not chosen:
             raise typer.BadParameter(f"--only must be one of {', '.join(wanted)}, not {only!r}")
         if case >= 0:
             for kind in chosen:
                 run_case(kind, seed, case, console)
             raise typer.Exit(any(kind.findings for kind in chosen))
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-        with Progress(*columns, TimeRemainingColumn(), console=console) as progress:
-            for kind in chosen:
-                run_kind(kind, seed, progress)
+        run_all(chosen, courses, kept, seed, console)
     if courses:
         tell(courses, console)
     raise typer.Exit(0 if report(chosen, seed, console) else 1)

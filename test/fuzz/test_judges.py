@@ -1,10 +1,15 @@
 """The judges of the fuzzing themselves: each must see what is wrong, and pass what is right."""
 
+import contextlib
+import json
+
 import numpy as np
 import pytest
+from checkpoint import Checkpoint
 from fuzz_logs import Recorded, compare, compare_bag, csv_text, motion
 from fuzz_tools import Finding, Verdict, expect, mutated_bytes, random_of, time_limit
 from fuzz_urdf import seeds, verdict
+from rich.console import Console
 from source_tree import ROOT
 
 from robodyn_ros.sensing.log import Log
@@ -126,3 +131,26 @@ def test_expect_tells():
     expect(True, "nothing")
     with pytest.raises(Finding, match="one 2"):
         expect(False, "one", 2)
+
+
+def fuzzed(kept, ends=None):
+    """Fuzz by a check that finds something in case 2, up to an interruption."""
+    long_run = pytest.importorskip("long_run")
+
+    def check(seed, case):
+        if case == ends:
+            raise KeyboardInterrupt
+        expect(case != 2, "found", seed)
+        return {"even" if case % 2 == 0 else "odd": 3}
+
+    kinds = [long_run.Kind(name, 20, check) for name in ("urdfs", "csvs")]
+    with contextlib.suppress(KeyboardInterrupt):
+        long_run.run_all(kinds, [], kept, 7, Console(quiet=True))
+    return [(kind.done, kind.cases, kind.inputs, [c for c, _ in kind.findings]) for kind in kinds]
+
+
+def test_a_long_run_goes_on_from_its_checkpoint_and_keeps_its_findings():
+    kept = Checkpoint(None, {})
+    assert fuzzed(kept, ends=4)[0][1:] == (4, 10, [2])
+    kept.state = json.loads(json.dumps(kept.state))
+    assert fuzzed(kept) == fuzzed(Checkpoint(None, {})) != []

@@ -1,10 +1,12 @@
 """kill -9 and restart of nodes, once each; benchmark/crash_cycles.py does it many times."""
 
+import json
+import math
 from types import SimpleNamespace
 
 import crash_cycles
-import numpy as np
 import pytest
+from checkpoint import Checkpoint
 from crash_cycles import WAITING, Crashes, Onlooker, Scene, crashes, figures, latched, scene
 from ros_harness import bench, own_domain
 
@@ -26,7 +28,7 @@ def test_restarts_make_no_torque_step_and_a_latched_stop_outlasts_each_of_them()
     """Restarts in motion of the other nodes: row 28 of test_system_faults."""
     node = "controller_node"
     with scene(RATE, **GENTLE, **WAITING) as there:
-        (found,) = crashes(there, node, 1, np.random.default_rng(2))
+        (found,) = crashes(there, node, Crashes(node), 1, seed=2)
         late = f"{node}: start to first valid output, worst"  # on a busy machine
         assert set(missed(figures(found))) <= {late}, list(figures(found))
         assert max(found.used) < 4.0  # [s] of processor time, also on a busy machine
@@ -142,3 +144,44 @@ def test_what_was_said_before_a_restart_does_not_count(seen):
     seen.unheard()
     seen.mode = "TRACKING"
     assert not there.under_way()  # no new verdict yet
+
+
+class NoArm:
+    """A scene in which nothing is started, and the third restart is interrupted."""
+
+    def __init__(self, drawn, ends=math.inf):
+        process = SimpleNamespace(started=0.0, resources=lambda: SimpleNamespace(cpu=1.0))
+        self.processes, self.drawn, self.ends = {"controller_node": process}, drawn, ends
+        self.seen = SimpleNamespace(first={"controller_node": 1.0}, exact=True, alarms=[])
+        self.seen.unheard = self.seen.judge_all = self.under_way = lambda: None
+
+    def pause(self, span):
+        self.drawn.append(span)
+
+    def crash(self, node, dead):
+        self.drawn.append(dead)
+
+    def wait(self, condition):
+        self.ends -= 1
+        if self.ends < 0:
+            self.seen.alarms.append("CONTACT")
+            raise KeyboardInterrupt
+        return True
+
+
+def test_restarts_go_on_from_a_checkpoint_with_the_same_numbers_and_the_failures():
+    whole, parts = [], []
+    found = Crashes("controller_node")
+    for _ in crashes(NoArm(whole), "controller_node", found, 4, seed=5):
+        pass
+    kept = Checkpoint(None, {})
+    first = crash_cycles._found(kept, "controller_node")
+    with pytest.raises(KeyboardInterrupt):
+        crash_cycles._crash_one(NoArm(parts, ends=4), "controller_node", first, 4, 5, kept)
+    del parts[-2:]  # of the cycle that was cut short
+    again = crash_cycles._found(
+        SimpleNamespace(state=json.loads(json.dumps(kept.state))), "controller_node"
+    )
+    crash_cycles._crash_one(NoArm(parts), "controller_node", again, 4, 5, kept)
+    assert parts == whole and len(again.back) == len(found.back) == 4
+    assert again.alarms == ["CONTACT"] and found.alarms == []

@@ -1,10 +1,13 @@
 """The soak: a slice of it with the real nodes, and a verdict that can fail."""
 
 import io
+import json
 from argparse import Namespace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
+from checkpoint import Checkpoint
 from ros_harness import own_domain
 from soak_verdict import Outcome, Row, figures, growth, leaked, verdict
 from soak_witness import Tally, Witness
@@ -65,6 +68,34 @@ def test_running_into_a_joints_end_is_no_false_alarm_but_counted(pushed):
     assert found.stops_at[0].startswith("elbow at 0.500 s")
 
 
+def faulty(alarms=(), names=(), end=8.0):
+    """A witness of a fault from 1 to 3 s: when the detector tells a touch, and what kind when."""
+    witness = Witness(np.full(2, 10.0), 100.0, PERIOD)
+    for k in range(round(end / PERIOD)):
+        t = k * PERIOD
+        witness.truth(t, 0.0)
+        if k in (100, 300):
+            witness.fault(t, "bias" if k == 100 else "")
+        for at, kind in names:
+            if k == round(at / PERIOD):
+                witness.name(t, kind)
+        witness.word(t, "COLLISION" if any(a <= t < b for a, b in alarms) else "CLEAR")
+    return witness.tally
+
+
+def test_a_fault_is_noticed_by_an_alarm_or_a_name_and_is_no_false_alarm():
+    tally = faulty([(1.1, 4.0)], [(1.5, "payload"), (2.0, "bias"), (2.5, "bias")])
+    assert (tally.injected, tally.noticed, tally.named, tally.false_alarms) == (1, 1, 1, 0)
+    assert faulty(names=[(2.0, "friction")]).noticed == 1
+
+
+@pytest.mark.parametrize("alarms", [[], [(0.5, 0.6)], [(6.0, 6.1)]])
+def test_a_fault_that_nobody_noticed_is_told(alarms):
+    tally = faulty(alarms)
+    assert (tally.noticed, tally.unnoticed_at) == (0, ["bias"])
+    assert tally.false_alarms == len(alarms)  # before it, and long after it
+
+
 def test_the_witness_sees_bad_torques_residuals_and_unknown():
     witness = Witness(np.full(2, 10.0), 100.0, PERIOD)
     for t, tau in enumerate([0.0, 1.0, 5.0, np.nan, 11.0]):
@@ -111,7 +142,7 @@ def rows(per_hour, files=0.0, span=1200.0, latency=0.1):
             {"node": [200.0 + per_hour * t / 3600.0, 9, 20 + int(files * t)]},
             *3 * [latency],
         )
-        for t in np.arange(0.0, span)
+        for t in np.arange(0.0, span).tolist()
     ]
 
 
@@ -179,6 +210,8 @@ def test_the_verdict_finds_leaks():
         ({"tallies": [tally(0, 0)]}, "pushes told"),
         ({"tallies": [tally(bad_numbers=1)]}, "bad numbers"),
         ({"tallies": [tally(steps=1)]}, "torque steps beyond the rate limit"),
+        ({"tallies": [tally(injected=1, unnoticed_at=["bias"])]}, "faults and payloads noticed"),
+        ({"unhealed": ["bias"]}, "of these, the arm did not go on"),
         ({"missed": 20}, "cycles missed"),
         ({"safe_holds": ["silence"]}, "safe holds"),
         ({"wrong_settings": ["gain"]}, "settings wrongly taken or refused"),
@@ -213,3 +246,56 @@ def test_a_slice(mode, processes, span, rate, tmp_path, monkeypatch):
     assert set(missed(found)) <= busy, [figure for figure in found if not figure.passed]
     assert f"{mode}, {'processes' if processes else 'composed'}" in found[0].figure
     assert (tmp_path / f"soak_{mode}.png").stat().st_size > 10_000
+
+
+def made(tmp_path, kept):
+    arguments = Namespace(time=100.0, rate=500.0, processes=False, out=tmp_path / "soak", seed=3)
+    return soak.Soak(arguments, "free", tmp_path, kept)
+
+
+def test_a_soak_goes_on_with_what_was_counted(tmp_path):
+    kept = Checkpoint(None, {})
+    first, whole = made(tmp_path, kept), made(tmp_path, Checkpoint(None, {}))
+    first.outcome.tallies = [Tally(10.0, 50.0, pushes=3, told=2, false_alarms=1)]
+    first.outcome.wrong_ends.append("the guest")
+    first.rows = rows(0.0, span=5.0)
+    file = first.out.with_suffix(".rows")
+    file.write_text("".join(json.dumps(asdict(row)) + "\n" for row in [*first.rows, rows(0.0)[9]]))
+    drawn = [first.random.random(), first.random.random()]
+    first.keep()
+    second = made(tmp_path, kept)
+    assert second.outcome == first.outcome and second.rows == first.rows
+    assert second.progress == pytest.approx(0.4) and second.sitting == 1 and not second.ended
+    assert [*drawn, second.random.random()] == [whole.random.random() for _ in range(3)]
+    assert {"pushes told", "false alarms", "nodes that ended as they should not"} <= set(
+        missed(figures(second.rows, second.outcome))
+    )
+
+
+def test_a_soak_that_ended_is_not_run_again_but_told(tmp_path, monkeypatch):
+    kept = Checkpoint(None, {})
+    run = made(tmp_path, kept)
+    run.outcome.wrong_ends.append("composed: exit code 1")
+    run.rows, run.ended = rows(0.0, span=5.0), True
+    run.out.with_suffix(".rows").write_text(
+        "".join(json.dumps(asdict(row)) + "\n" for row in run.rows)
+    )
+    run.keep()
+    monkeypatch.setattr(soak, "plot", lambda *_: None)
+    arguments = Namespace(time=100.0, rate=500.0, processes=False, out=tmp_path / "soak", seed=3)
+    found = soak.soak(arguments, "free", Console(file=io.StringIO()), kept)
+    assert "nodes that ended as they should not" in missed(found)
+
+
+def test_memory_is_judged_within_each_sitting():
+    first, second = rows(0.1, span=900.0), rows(0.1, span=900.0)
+    second = [
+        replace(row, wall=row.wall + 900.0, sitting=1, holds={"node": [350.0, 19, 40]})
+        for row in second
+    ]
+    both = [*first, *second]
+    slope, span = growth(both, "node")
+    assert slope == pytest.approx(0.05, abs=0.01) and span == pytest.approx(1596.0)
+    assert missed(figures(both, good_outcome())) == []
+    leaking = [replace(row, sitting=1) for row in rows(0.0, files=0.01, span=900.0)]
+    assert missed(figures([*first, *leaking], good_outcome())) == ["node: threads, files leaked"]
