@@ -21,6 +21,7 @@ from typer.main import get_command
 import robodyn_ros as rd
 from robodyn_ros import cli
 from robodyn_ros.nodes.node_settings import SETTINGS
+from robodyn_ros.renamed_parameters import RENAMED
 from robodyn_ros.settings import leaves
 
 DOCS = ROOT / "docs"
@@ -269,6 +270,17 @@ def test_wrong_commands_are_noticed():
     for command in wrong:
         with pytest.raises((AssertionError, OSError)):
             check_command(command)
+
+
+# Upgrading
+
+
+def test_the_upgrade_notes_name_all_renamed_parameters():
+    page = (DOCS / "upgrading.md").read_text(encoding="utf-8")
+    table = page.partition("## Parameters")[2].partition("## Topics")[0]
+    rows = re.findall(r"^\| `([\w.]+).*?\| `([\w.]+)[^`]*`( of `(\w+)`)?", table, re.MULTILINE)
+    found = {old: f"{new} of {node}" if node else new for old, new, _, node in rows}
+    assert found == RENAMED
 
 
 # Views
