@@ -1,5 +1,6 @@
 """Build of robodyn_ros, for pip and for colcon (ament_python)."""
 
+import re
 from pathlib import Path
 
 from setuptools import find_packages, setup
@@ -30,6 +31,13 @@ def shared(*folders):
     return sorted(files.items())
 
 
+def readme():
+    """Return the README for a package index, without pictures and links of the source tree."""
+    text = Path(__file__).resolve().with_name("README.md").read_text(encoding="utf-8")
+    text = re.sub(r"^!\[.*\]\((?!http).*\)\n\n", "", text, flags=re.MULTILINE)
+    return re.sub(r"(?<!!)\[([^\]]+)\]\((?!http)[^)]+\)", r"\1", text)
+
+
 MESSAGES = ("diagnostic", "geometry", "rosgraph", "sensor", "std", "trajectory", "visualization")
 BENCH = ["casadi", "mujoco>=3.17,<5", "pin"]
 BAGS = ["rosbags", "ruamel.yaml", "plotly"]
@@ -48,9 +56,21 @@ setup(
     name=NAME,
     version="0.1.0",
     description="Robot dynamics by Newton-Euler recursions, and their uses, with a ROS 2 face",
+    long_description=readme(),
+    long_description_content_type="text/markdown",
     author="robodyn_ros maintainers",
     author_email="maintainers@example.org",
     license="Apache-2.0",
+    license_files=["LICENSE"],
+    classifiers=[
+        "Intended Audience :: Developers",
+        "Intended Audience :: Science/Research",
+        "Operating System :: POSIX :: Linux",
+        "Programming Language :: Python :: 3",
+        "Topic :: Scientific/Engineering",
+        "Typing :: Typed",
+    ],
+    keywords="ROS robot dynamics collision-detection momentum-observer control identification",
     packages=find_packages(exclude=["test", "test.*", "benchmark", "benchmark.*"]),
     package_data={"robodyn_ros": ["py.typed", "*.pyi"]},
     data_files=[

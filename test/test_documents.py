@@ -21,6 +21,7 @@ from typer.main import get_command
 import robodyn_ros as rd
 from robodyn_ros import cli
 from robodyn_ros.nodes.node_settings import SETTINGS
+from robodyn_ros.renamed_parameters import RENAMED
 from robodyn_ros.settings import leaves
 
 DOCS = ROOT / "docs"
@@ -271,6 +272,17 @@ def test_wrong_commands_are_noticed():
             check_command(command)
 
 
+# Upgrading
+
+
+def test_the_upgrade_notes_name_all_renamed_parameters():
+    page = (DOCS / "upgrading.md").read_text(encoding="utf-8")
+    table = page.partition("## Parameters")[2].partition("## Topics")[0]
+    rows = re.findall(r"^\| `([\w.]+).*?\| `([\w.]+)[^`]*`( of `(\w+)`)?", table, re.MULTILINE)
+    found = {old: f"{new} of {node}" if node else new for old, new, _, node in rows}
+    assert found == RENAMED
+
+
 # Views
 
 
@@ -291,6 +303,38 @@ def test_views_show_topics_that_exist():
     assert set(found) == {"robodyn.rviz", "plotjuggler.xml", "foxglove.json"}
     for name, used in found.items():
         assert used and used <= known, f"{name}: {used - known}"
+
+
+def test_views_show_fields_that_exist():
+    pytest.importorskip("sensor_msgs", reason="ROS 2 is not installed")
+    from diagnostic_msgs.msg import DiagnosticStatus
+    from geometry_msgs.msg import WrenchStamped
+    from sensor_msgs.msg import JointState
+
+    kinds = {"status": DiagnosticStatus(), "wrench": WrenchStamped(), "": JointState()}
+    layout = json.loads((ROOT / "rviz" / "foxglove.json").read_text(encoding="utf-8"))
+    panels = layout["configById"].values()
+    paths = [path["value"] for panel in panels for path in panel.get("paths", ())]
+    assert len(paths) > 10
+    for path in paths:
+        _, *fields = re.sub(r"\[\d+\]", "", path).split(".")
+        if fields[0] == "status":
+            message, fields = kinds["status"], fields[1:]
+        else:
+            message = kinds.get(fields[0], kinds[""])
+        for field in fields:
+            assert field in message.get_fields_and_field_types(), path
+            message = getattr(message, field)
+    placed = re.findall(r'"(\w+!\w+)"', json.dumps(layout["layout"]))
+    assert sorted(placed) == sorted(layout["configById"])
+    curves = ElementTree.parse(ROOT / "rviz" / "plotjuggler.xml").getroot().iter("curve")
+    for name in (curve.get("name") for curve in curves):
+        rest = name.removeprefix(match_topic(name))
+        assert re.fullmatch(
+            r"/joint_[1-7]/(position|velocity|effort)|/data(\[\d\])?|(\.\d)?/data\.\d"
+            r"|/wrench/(force|torque)/[xyz]",
+            rest,
+        ), name
 
 
 def view_topics(path):

@@ -10,7 +10,7 @@ from source_tree import ROOT, source_files
 # Each may import what stands above it; those on one line do not import each other.
 LAYERS = [
     {"errors"},
-    {"html_page", "interrupts", "resources", "settings"},
+    {"html_page", "interrupts", "renamed_parameters", "resources", "settings"},
     {"model"},
     {"dynamics"},
     {"sensing"},

@@ -1,7 +1,6 @@
 """Controller: base of all control laws, from state and reference to a torque within limits."""
 
 import math
-from abc import ABC, abstractmethod
 from typing import Any, NamedTuple, NoReturn, Protocol
 
 import numpy as np
@@ -39,9 +38,10 @@ class Compensation(Protocol):
         """Forget all estimates."""
 
 
-class Controller(ABC):
+class Controller:
     """Control law with its limits, by default the model's torque limits and any rate.
 
+    A law of your own is a subclass with `law_torque`.
     period: default of `dt` [s]. compensation: added to the law's torque. To switch laws in motion,
     start the new one at the old torque, `new.reset(old.tau)`: an integral takes up the difference.
     """
@@ -124,9 +124,20 @@ class Controller(ABC):
         """Start at the torque `tau` (n,), as `reset`; what was learned is kept."""
         self.reset(tau)
 
-    @abstractmethod
+    def law_torque(self, state: Any, reference: Any, dt: float) -> npt.ArrayLike:
+        """Return the torque (n,) [N m or N] that the law asks for, before compensation and limits.
+
+        The method to write for a law of your own; arguments as of `torque`.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must define law_torque")
+
     def _law(self, state: Any, reference: Any, dt: float) -> int:
-        """Write `self._wanted`; return 0, or 1 and keep nothing if an input is bad."""
+        """Write `self._wanted`; return 0, or 1 and keep nothing if an input is bad.
+
+        Compiled laws override this instead of `law_torque`.
+        """
+        self._wanted[:] = self.law_torque(state, reference, dt)
+        return 0
 
     def _drives(self, reference: Any) -> Any:
         """Return the reference of the drives, at which friction is compensated."""

@@ -16,19 +16,12 @@ from rclpy.parameter import Parameter
 from rclpy.qos import qos_profile_parameters
 
 from ..errors import ArgumentError, RobodynError
-from ..sensing.effort_settings import RENAMED as RENAMED_EFFORT
+from ..renamed_parameters import new_names, reject_old_names
 from ..settings import About, changed, converted, leaves
 from .node_settings import SETTINGS
 
 # Tables of simulator_node and guard_node, and parameters that rclpy declares itself
 DECLARED_ELSEWHERE = ("faults.", "means.", "obstacles.", "pushes.", "qos_overrides.")
-# Parameters of an older release and what replaces them; the old names are rejected
-RENAMED = {
-    "stamps": "sensing.stamps",
-    "motion": "active of demo_node",
-    "demo_speed": "speed of demo_node",
-    **RENAMED_EFFORT,
-}
 MAX_PAIRED = 12  # refused parameters of one request that are tried in pairs
 MAX_NAME = 200  # [characters] of a name that are compared
 
@@ -49,9 +42,7 @@ class Parameters:
     ) -> None:
         self._node, self._prepare, self._refused = node, prepare, refused
         self._checked: tuple[Any, Callable[[], None]] | None = None
-        if renamed := sorted(RENAMED.keys() & set(_given(node))):
-            names = ", ".join(f"{name} is now {RENAMED[name]}" for name in renamed)
-            raise ArgumentError(f"parameters have new names: {names}")
+        reject_old_names(_given(node))
         self.settings = declare(node, settings)
         # A file's section may be for several nodes: a name that one of them knows is no mistake
         known = {name for kind in SETTINGS.values() for name, _, _ in leaves(kind())}
@@ -98,7 +89,7 @@ class Parameters:
         except ParameterNotDeclaredException as error:
             known = [name for name, _, _ in leaves(self.settings)]
             unknown = next(p.name for p in parameters if not self._node.has_parameter(p.name))
-            reason = f"{error}{nearest(unknown, known)}"
+            reason = new_names([unknown]) or f"{error}{nearest(unknown, known)}"
             return SetParametersResult(successful=False, reason=reason)
 
     def _check(self, parameters: Sequence[Parameter]) -> SetParametersResult:

@@ -12,7 +12,8 @@ from typing import Any
 from ..detection.monitor_settings import MonitorSettings
 from ..errors import ArgumentError
 from ..model.friction_settings import FrictionSettings
-from ..sensing.effort_settings import RENAMED, SOURCES, EffortSettings
+from ..renamed_parameters import RENAMED, reject_old_names
+from ..sensing.effort_settings import SOURCES, EffortSettings
 from ..sensing.settings import SensingSettings
 from ..settings import changed, converted, leaves, yaml_section
 
@@ -78,8 +79,8 @@ def _renamed(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parameters of an older recording by today's names."""
     old = {name: values[name] for name in RENAMED if name in values}
     new = {name: value for name, value in values.items() if name not in RENAMED}
-    if "effort" in old:
-        new["effort.source"] = old["effort"]
+    for name in old.keys() & {"effort", "stamps"}:
+        new[RENAMED[name]] = old[name]
     if old.get("monitor.friction"):
         new["effort.friction"] = "model"
     if old.get("monitor.gravity_free"):
@@ -112,9 +113,7 @@ def _from_file(path: Path, _: int) -> NodeParameters:
             found |= _flat(section.get("ros__parameters") or {})
     if not found:
         raise ArgumentError(f"'{path}' has no parameters of {NODE}")
-    if old := sorted(RENAMED.keys() & found.keys()):
-        names = ", ".join(f"{name} is now {RENAMED[name]}" for name in old)
-        raise ArgumentError(f"parameters in '{path}' have new names: {names}")
+    reject_old_names(found, f" in '{path}'")
     return from_flat(found)
 
 

@@ -9,12 +9,6 @@ Numbers = tuple[float, ...]
 
 SOURCES = ("command", "joint_states")
 MOST = 1e6  # a gain, or a torque in N m: larger ones are typing errors
-# Parameters of an older release and what replaces them
-RENAMED = {
-    "effort": "effort.source",
-    "monitor.friction": "effort.friction",
-    "monitor.gravity_free": "effort.gravity",
-}
 
 
 @dataclass(frozen=True)

@@ -213,3 +213,22 @@ def test_some_gains_may_be_zero_but_none_negative():
     PidController(MODEL, 1.0, 1.0, 0.0)
     with pytest.raises(rd.ArgumentError, match="ki of joint '.*' must not be negative"):
         PidController(MODEL, 1.0, 1.0, -1.0)
+
+
+class Constant(rd.Controller):
+    """A law of a user, by the public method alone."""
+
+    def law_torque(self, state, reference, dt):
+        return reference.q - state.q
+
+
+def test_a_law_of_ones_own_has_the_limits_and_the_errors():
+    model = rd.robots.planar_2r()
+    law = Constant(model, limits=rd.TorqueLimits(2.0, np.inf))
+    state, goal = rd.JointState([0.0, 0.0], [0.0, 0.0]), rd.Motion(*np.zeros((4, 2)))
+    goal.q[:] = [1.0, 5.0]
+    assert law.torque(state, goal).tolist() == [1.0, 2.0]
+    with pytest.raises(rd.ArgumentError, match=r"q of joint '\w+' is nan"):
+        law.torque(state._replace(q=[np.nan, 0.0]), goal)
+    with pytest.raises(NotImplementedError, match="law_torque"):
+        rd.Controller(model).torque(state, goal)

@@ -171,16 +171,3 @@ def test_the_node_moves_the_arm_stops_when_told_and_goes_on(tmp_path):
         assert not on.set(demo, postures=[0.0, 1.0]).successful
         wanted = ["HOLDING", "SAFE_HOLD", "HOLDING", "TRACKING"]
         on.until(lambda: [message.status[0].message for message in states][-4:] == wanted)
-
-
-@pytest.mark.parametrize(
-    ("old", "new"), [("motion:=demo", "active"), ("demo_speed:=0.1", "speed")]
-)
-def test_the_old_parameters_of_the_controller_name_the_demo_node(old, new):
-    from robodyn_ros.nodes.controller_node import ControllerNode
-
-    with (
-        pytest.raises(rd.ArgumentError, match=f"is now {new} of demo_node"),
-        bench(ControllerNode, args=["-p", "robot.name:=lwr_iii", "-p", old]),
-    ):
-        pass

@@ -217,23 +217,6 @@ def test_friction_of_the_joints_may_be_given():
         pass
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("effort:=joint_states", "effort.source"),
-        ("monitor.friction:=true", "effort.friction"),
-        ("monitor.gravity_free:=true", "effort.gravity"),
-    ],
-)
-def test_old_names_of_the_effort_are_refused_with_the_new_ones(old, new):
-    name = old.partition(":=")[0]
-    with (
-        pytest.raises(rd.ArgumentError, match=f"{name} is now {new}"),
-        bench(DynamicsNode, args=[*ARGS, "-p", old]),
-    ):
-        pass
-
-
 def test_an_old_file_is_refused_even_beside_the_new_name(tmp_path):
     path = tmp_path / "old.yaml"
     path.write_text("/**/dynamics_node:\n  ros__parameters:\n    effort: joint_states\n")
