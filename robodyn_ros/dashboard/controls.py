@@ -115,8 +115,8 @@ class Controls:
             add_buttons(gui, run_later, "move", {"Start": self.start, "Stop": self.stop})
             enable = {"Enable": lambda: self.enable(True), "Disable": lambda: self.enable(False)}
             add_buttons(gui, run_later, "control", enable)
-            after = {"Clear": self.clear, "Reset": self.reset, "Tare": self.tare}
-            add_buttons(gui, run_later, "afterwards", after)
+            state = {"Clear": self.clear, "Reset": self.reset, "Tare": self.tare}
+            add_buttons(gui, run_later, "state", state)
 
     def update(self) -> None:
         """Show the chosen push."""

@@ -36,7 +36,7 @@ class FaultControls:
             self.joint = gui.add_dropdown("joint", joints, initial_value=middle)
             self.value = gui.add_text("value", USUAL)
             actions = {"Inject": self.inject, "Mend": self.mend}
-            add_buttons(gui, run_later, "fault of the arm", actions)
+            add_buttons(gui, run_later, "simulated", actions)
         with gui.add_folder("Payload"):
             self.link = gui.add_dropdown("held by", links, initial_value=links[-1])
             self.mass = gui.add_number("mass [kg]", 1.5, min=0.1, max=20.0, step=0.1)

@@ -15,7 +15,7 @@ import viser
 from ..detection.fault import PAYLOAD
 from ..errors import RobodynError
 from ..model.robot import RobotModel
-from ..palette import BLUE, rgb
+from ..palette import BLUE, SLATE, rgb
 from .charts import error_chart, residual_charts
 from .controls import Answers, ArmClient, Controls
 from .faults import FaultControls
@@ -65,8 +65,6 @@ class Page:
         self._build_state()
         self.answers = Answers(server)
         self._hint = gui.add_html(hint(client is None))
-        self._got_it = gui.add_button("Got it", color="gray")
-        self._got_it.on_click(lambda _: self.run_later(self.hide_hint))
         self.parts: list[Part] = []
         if client is not None:
             self._build_controls(client, folder or Path.cwd())
@@ -137,6 +135,8 @@ class Page:
     def _build_controls(self, client: ArmClient, folder: Path) -> None:
         """Add the tabs of the right panel: viser's folders cannot be opened by keys."""
         gui, feed, answers, later = self.server.gui, self.feed, self.answers, self.run_later
+        self._got_it = gui.add_button("Got it", color=rgb(SLATE))
+        self._got_it.on_click(lambda _: later(self.hide_hint))
         tabs = gui.add_tab_group()
         with tabs.add_tab("Act"):
             self.controls = Controls(gui, feed, self.scene, client, answers, later)
@@ -150,7 +150,7 @@ class Page:
             self.guard = GuardControls(gui, feed, client, answers, later)
         self.parts = [self.controls, self.laws, self.tuning, self.faults, self.guard]
         with self._accept_place:
-            self._accept = gui.add_button("Accept this payload", color="gray", visible=False)
+            self._accept = gui.add_button("Accept this payload", color=rgb(SLATE), visible=False)
             self._accept.on_click(lambda _: later(self.faults.accept))
 
 

@@ -6,7 +6,7 @@ from html import escape
 
 import numpy as np
 
-from ..palette import AMBER, BLUE, GREEN, GREY, LEVEL_COLOURS, ORANGE, RED, SANS
+from ..palette import AMBER, BLUE, GREEN, GREY, LEVEL_COLOURS, ORANGE, RED, SANS, SLATE
 from .feed import Feed
 
 NUMBER = "text-align:right;font-variant-numeric:tabular-nums"
@@ -18,13 +18,16 @@ STYLE = f"""<style>
   outline: 3px solid {BLUE} !important; outline-offset: 1px; }}
 #robodyn-hint, #robodyn-state, #robodyn-fault, #robodyn-answer, #robodyn-guard,
 .robodyn-box {{ font-family: {SANS}; }}
-label {{ color: #46515c; }}
+label {{ color: {SLATE}; }}
+[role=tab] {{ color: {SLATE}; }}
+.mantine-Button-root[data-variant=outline] {{
+  --button-color: {BLUE} !important; --button-bd: 1px solid {BLUE} !important; }}
 </style>"""
 WATCH = "This page shows the arm, what its detector feels, and what is wrong with it."
 HINT = (
     WATCH,
     'Press "Push": the banner at the left turns to COLLISION, names the link, and the arm reacts.',
-    "The tabs above hold the other controls; all of them can be reached by Tab and arrow keys.",
+    "The tabs below hold all controls; Tab and the arrow keys reach each of them.",
 )
 READ_ONLY_HINT = (
     WATCH,
@@ -80,7 +83,7 @@ def fault_banner(feed: Feed) -> str:
     if feed.payload:
         lines.append(div("", escape(f"payload in the model: {feed.payload}")))
     if feed.fresh_guard:
-        lines += [div("", escape(line)) for line in feed.guard.lines()]
+        lines.append(div("", escape(" · ".join(feed.guard.lines()))))
     if feed.injected:
         truth = "in the simulation: " + ", ".join(feed.injected)
         lines.append(div("opacity:.75", escape(truth)))
