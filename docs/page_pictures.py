@@ -12,6 +12,7 @@ from __future__ import annotations
 import io
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import yaml
@@ -69,7 +70,7 @@ class Arm:
         self.model = rd.robots.lwr_iii()
         self.plant, _ = make_plant(self.model, PLANT, {}, STEP)
         self.controller = ArmController(self.model, ARM)
-        self.monitor = ContactMonitor(self.model, DETECTOR)
+        self.monitor = ContactMonitor(self.model, replace(DETECTOR, friction=True))
         self.demo = DemoTrajectory(self.model, 0.2)
         self.feed = Feed(self.model, clock=lambda: self.plant.state.t)
         for node, prefix, values in (
@@ -81,6 +82,7 @@ class Arm:
         self.duration = 0.3
         self.step()
         self.page = Page(self.feed, Visuals([], []), self, port)
+        self.page.hide_hint()
         self.mark = self.page.server.gui.add_html("")
         self.frames = 0
 
@@ -108,7 +110,7 @@ class Arm:
         if move := self.demo.next(state.t):
             self.controller.follow(move)
         feed, wanted = self.feed, self.controller.reference
-        feed.on_state(state.t, names, state.q, state.tau)
+        feed.on_state(state.t, names, state.q, state.tau, state.qd)
         feed.on_reference(state.t, names, wanted.q, wanted.qd)
         feed.on_residual(state.t, names, verdict.r)
         feed.on_truth(names, self.plant.state.tau_ext)
@@ -156,8 +158,8 @@ def tidy(arm: Arm, browser) -> None:
 
 def still(arm: Arm, folder: Path) -> None:
     """The page amid a push."""
-    arm.page.parts[0].duration.value = 0.5
-    with window(arm.page.url, 1600, 1000) as (browser, _):
+    arm.page.controls.duration.value = 0.5
+    with window(arm.page.url, 1366, 768) as (browser, _):
         tidy(arm, browser)
         for seconds in (9.0, 0.3):  # one that is over, one that is not
             arm.press(browser)
@@ -171,7 +173,7 @@ def still(arm: Arm, folder: Path) -> None:
 
 def animation(arm: Arm, folder: Path) -> None:
     """Ten seconds with a push in them."""
-    arm.page.parts[0].duration.value = 0.8
+    arm.page.controls.duration.value = 0.8
     images = []
     with window(arm.page.url, 1280, 800) as (browser, _):
         tidy(arm, browser)

@@ -10,7 +10,8 @@ from source_tree import ROOT, source_files
 # Each may import what stands above it; those on one line do not import each other.
 LAYERS = [
     {"errors"},
-    {"html_page", "interrupts", "renamed_parameters", "resources", "settings"},
+    {"interrupts", "palette", "renamed_parameters", "resources", "settings"},
+    {"html_page"},
     {"model"},
     {"dynamics"},
     {"sensing"},

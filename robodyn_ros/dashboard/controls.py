@@ -10,11 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import viser
 
-from ..control.arm_settings import ArmSettings
+from .. import palette
 from ..dynamics.kinematics import forward_kinematics
 from ..errors import RobodynError
 from ..model.robot import RobotModel
-from ..settings import leaves
 from ..trajectory.joint_move import joint_move
 from ..trajectory.trajectory_msg import TrajectoryPoint, to_points
 from .feed import Feed, Force
@@ -32,7 +31,6 @@ DIRECTIONS = {
 }
 DEMO, START, ZERO = "demo motion", "to the start posture", "to posture 0"
 PUSH_POSITION = 0.3  # along the link: the detector reports the force as if at the joint
-CHOICES = {name: about.choices for name, _, about in leaves(ArmSettings()) if about.choices}
 MOVE_SPEED = 0.3  # of a move, share of the joints' speed limits
 STOP_TIME = 0.5  # [s] from motion to rest
 POINT_SPACING = 0.05  # [s] between two points of a trajectory
@@ -50,8 +48,11 @@ class ArmClient(Protocol):
     ) -> None:
         """Send a trajectory of these joints."""
 
+    def expect(self, link: str, force: float, answer: Answer) -> None:
+        """Let the guard expect a contact of a link, up to a force [N]."""
+
     def call(self, node: str, service: str, answer: Answer, data: bool | None = None) -> None:
-        """Call a service of a node: enable (with data), clear, reset."""
+        """Call a service of a node: enable (with data), clear, reset and others."""
 
     def set(self, node: str, values: dict[str, Any], answer: Answer) -> None:
         """Set parameters of a node, all or none."""
@@ -67,14 +68,14 @@ class Answers:
 
     def show(self, done: bool, text: str) -> None:
         """Show an answer. done: whether the request was carried out."""
-        colour, mark = ("#149a5b", "✓") if done else ("#d92626", "✗")
+        colour, mark = (palette.GREEN, "✓") if done else (palette.RED, "✗")
         line = f'<div style="color:{colour}">{mark} {escape(text)}</div>'
         self._lines = [line, *self._lines][:ANSWERS_SHOWN]
         older = "".join(self._lines[1:])
         self._html.content = (
-            '<div id="robodyn-answer" style="font:12px/1.45 system-ui,sans-serif;min-height:54px;'
-            f'padding:2px 12px;overflow-wrap:anywhere">{self._lines[0]}'
-            f'<div style="opacity:.5">{older}</div></div>'
+            '<div id="robodyn-answer" role="status" style="font-size:12px;line-height:1.45;'
+            'height:54px;overflow:hidden;padding:2px 12px;overflow-wrap:anywhere">'
+            f'{self._lines[0]}<div style="opacity:.75">{older}</div></div>'
         )
 
     def to(self, request: str) -> Answer:
@@ -87,7 +88,7 @@ class Controls:
 
     def __init__(
         self,
-        server: viser.ViserServer,
+        gui: viser.GuiApi,
         feed: Feed,
         scene: Scene,
         client: ArmClient,
@@ -96,58 +97,35 @@ class Controls:
     ) -> None:
         self.feed, self.scene, self.client, self.answers = feed, scene, client, answers
         self.model = feed.model
-        self._run_later = run_later
         self._shapes = link_shapes(self.model)
         self._start: Array | None = None  # posture when the page was opened
-        gui, links = server.gui, self.model.link_names
+        links = self.model.link_names
         with gui.add_folder("Push"):
             fifth = links[min(4, len(links) - 1)]
             self.link = gui.add_dropdown("link", links, initial_value=fifth)
-            self.force = gui.add_slider("force [N]", 5, 150, 1, 40)
+            self.force = gui.add_number("force [N]", 40.0, min=5.0, max=150.0, step=5.0)
             self.direction = gui.add_dropdown("direction", tuple(DIRECTIONS), initial_value="−y")
-            self.duration = gui.add_slider("duration [s]", 0.05, 2.0, 0.05, 0.3)
-            button = gui.add_button("Push", color=(217, 38, 38), icon=viser.Icon.HAND_FINGER)
-            button.on_click(lambda _: self._run_later(self.push))
+            self.duration = gui.add_number("duration [s]", 0.3, min=0.05, max=2.0, step=0.05)
+            button = gui.add_button(
+                "Push", color=palette.rgb(palette.RED), icon=viser.Icon.HAND_FINGER
+            )
+            button.on_click(lambda _: run_later(self.push))
         with gui.add_folder("Move"):
             self.motion = gui.add_dropdown("motion", (DEMO, START, ZERO))
-            self._add_buttons(gui, "", {"Start": self.start, "Stop": self.stop})
-            self._add_buttons(gui, " ", {"Clear": self.clear, "Reset": self.reset})
+            add_buttons(gui, run_later, "move", {"Start": self.start, "Stop": self.stop})
             enable = {"Enable": lambda: self.enable(True), "Disable": lambda: self.enable(False)}
-            self._add_buttons(gui, "  ", enable)
-        with gui.add_folder("Control and reaction"):
-            names = ("controller", "reaction")
-            self._choices = {name: self._add_choice(gui, name) for name in names}
-
-    def _add_buttons(
-        self, gui: viser.GuiApi, label: str, actions: dict[str, Callable[[], None]]
-    ) -> None:
-        group = gui.add_button_group(label, tuple(actions))
-        group.on_click(lambda event: self._run_later(actions[event.target.value]))
-
-    def _add_choice(self, gui: viser.GuiApi, name: str) -> viser.GuiDropdownHandle[str]:
-        handle = gui.add_dropdown(name, CHOICES[name])
-
-        def chosen(event: viser.GuiEvent) -> None:
-            if event.client is not None:  # not when the page itself shows the node's value
-                value = handle.value  # now: later, the page may show the node's old value again
-                self._run_later(lambda: self.choose("arm." + name, value))
-
-        handle.on_update(chosen)
-        return handle
+            add_buttons(gui, run_later, "control", enable)
+            state = {"Clear": self.clear, "Reset": self.reset, "Tare": self.tare}
+            add_buttons(gui, run_later, "state", state)
 
     def update(self) -> None:
-        """Show the chosen push, and the controller's present choices."""
+        """Show the chosen push."""
         if self.feed.q is None:
             return
         if self._start is None:
             self._start = self.feed.q.copy()
         if not self.feed.detector.touched:
             self.scene.planned.show(self._planned(self.feed.q))
-        known = self.feed.parameters.get("controller_node", {})
-        for name, handle in self._choices.items():
-            value = known.get("arm." + name)
-            if value in CHOICES[name] and handle.value != value:
-                set_value(handle, value)
 
     def push(self) -> None:
         """Push as chosen: set the duration, then push."""
@@ -230,19 +208,9 @@ class Controls:
         answer = self.answers.to("enable" if enabled else "disable")
         self.client.call("controller_node", "enable", answer, enabled)
 
-    def choose(self, name: str, value: str) -> None:
-        """Set a parameter of the controller that has a list of choices."""
-        answer = self.answers.to(f"controller_node: {name} = {value}")
-        before = self.feed.parameters.get("controller_node", {}).get(name)
-
-        def answered(done: bool, text: str) -> None:
-            if not done and before is not None:
-                self.feed.on_parameters("controller_node", {name: before})
-            answer(done, text)
-
-        # The menu shows it until the node answers: its old value would be another choice
-        self.feed.on_parameters("controller_node", {name: value})
-        self.client.set("controller_node", {name: value}, answered)
+    def tare(self) -> None:
+        """Let the detector take the present residual of the untouched arm as its offset."""
+        self.client.call("dynamics_node", "tare", self.answers.to("tare"))
 
     def _reference(self) -> Array | None:
         return self.feed.q_ref if self.feed.fresh("reference") else self.feed.q
@@ -257,6 +225,14 @@ class Controls:
         size = float(np.linalg.norm(side))
         offset = shape.radius * side / size if size > 1e-9 else np.zeros(3)
         return Force(pose[:3, 3] + pose[:3, :3] @ (PUSH_POSITION * shape.end) + offset, force)
+
+
+def add_buttons(
+    gui: viser.GuiApi, run_later: RunLater, label: str, actions: dict[str, Callable[[], None]]
+) -> None:
+    """Add buttons side by side."""
+    group = gui.add_button_group(label, tuple(actions))
+    group.on_click(lambda event: run_later(actions[event.target.value]))
 
 
 def set_value(handle: Any, value: Any) -> None:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from html import escape
 
 import viser
 
 from ..model.robot import RobotModel
 from ..simulation.disturbances import FAULT_DEFAULTS, KINDS, ON_ALL_JOINTS
-from .controls import Answers, ArmClient, RunLater
+from .controls import Answers, ArmClient, RunLater, add_buttons
 
 ALL_JOINTS = "all joints"
 USUAL = "usual"  # value of a fault that is left to the plant
-GRIP_COM = (0.0, 0.0, 0.05)  # [m], centre of a gripped payload in its link's frame
+GRIP_OFFSET = 0.05  # [m], of a payload's centre along the z axis of its link
 
 
 class FaultControls:
@@ -21,30 +21,38 @@ class FaultControls:
 
     def __init__(
         self,
-        server: viser.ViserServer,
+        gui: viser.GuiApi,
         model: RobotModel,
         client: ArmClient,
         answers: Answers,
         run_later: RunLater,
     ) -> None:
         self.client, self.answers = client, answers
-        gui, joints = server.gui, (*model.joint_names, ALL_JOINTS)
+        joints, links = (*model.joint_names, ALL_JOINTS), model.link_names
         middle = joints[min(3, model.n - 1)]
-
-        def add_buttons(label: str, actions: dict[str, Callable[[], None]]) -> None:
-            group = gui.add_button_group(label, tuple(actions))
-            group.on_click(lambda event: run_later(actions[event.target.value]))
-
-        with gui.add_folder("Faults and payload", expand_by_default=False):
+        with gui.add_folder("Inject a fault"):
             self.kind = gui.add_dropdown("fault", tuple(KINDS))
+            self.about = gui.add_html("")
             self.joint = gui.add_dropdown("joint", joints, initial_value=middle)
             self.value = gui.add_text("value", USUAL)
-            add_buttons("", {"Inject": self.inject, "Mend": self.mend})
-            self.mass = gui.add_slider("payload [kg]", 0.1, 5.0, 0.1, 1.5)
-            add_buttons(" ", {"Grip": self.grip, "Release": self.release, "Accept": self.accept})
+            actions = {"Inject": self.inject, "Mend": self.mend}
+            add_buttons(gui, run_later, "simulated", actions)
+        with gui.add_folder("Payload"):
+            self.link = gui.add_dropdown("held by", links, initial_value=links[-1])
+            self.mass = gui.add_number("mass [kg]", 1.5, min=0.1, max=20.0, step=0.1)
+            self.offset = gui.add_number("offset z [m]", GRIP_OFFSET, min=-1.0, max=1.0, step=0.01)
+            actions = {"Grip": self.grip, "Release": self.release}
+            add_buttons(gui, run_later, "simulated", actions)
+            add_buttons(gui, run_later, "detector", {"Accept": self.accept})
 
     def update(self) -> None:
-        """Show nothing of the nodes: what acts is in the banner."""
+        """Say what the chosen fault does; what acts is in the banner."""
+        kind = self.kind.value
+        usual = FAULT_DEFAULTS.get(kind)
+        text = KINDS[kind] + ("" if usual is None else f"; usual: {usual:g}")
+        content = f'<div style="font-size:12px;padding:0 12px 6px">{escape(text)}</div>'
+        if content != self.about.content:
+            self.about.content = content
 
     def inject(self) -> None:
         """Inject the chosen fault into the simulated arm."""
@@ -71,8 +79,13 @@ class FaultControls:
     def grip(self) -> None:
         """Let the simulated arm hold the chosen mass."""
         mass = float(self.mass.value)
-        held = {"payload.mass": mass, "payload.com": list(GRIP_COM)}
-        self.client.set("simulator_node", held, self.answers.to(f"grip {mass:g} kg"))
+        held = {
+            "payload.link": self.link.value,
+            "payload.mass": mass,
+            "payload.com": [0.0, 0.0, float(self.offset.value)],
+        }
+        answer = self.answers.to(f"grip {mass:g} kg with {self.link.value}")
+        self.client.set("simulator_node", held, answer)
 
     def release(self) -> None:
         """Let the simulated arm release what it holds."""

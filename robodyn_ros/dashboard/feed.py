@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from ..detection.monitor_settings import ThresholdSettings
+from ..detection.thresholds import Thresholds
 from ..dynamics.kinematics import forward_kinematics, jacobian
+from ..errors import RobodynError
 from ..model.robot import RobotModel
 
 Array = npt.NDArray[np.float64]
@@ -25,6 +30,9 @@ SAME_STAMP = 1e-6  # [s]
 LEVELS = ("UNKNOWN", "CLEAR", "CONTACT", "COLLISION")
 HISTORY_SPAN = 12.0  # [s]
 HISTORY_SLOTS = 300
+GUARD_MAX_AGE = 3.0  # [s]: guard_node reports once a second
+NOISE_TIME = 6.0  # [s], over which the residual's noise is averaged
+THRESHOLD_FIELDS = ("base", "in_motion", "per_velocity")  # the acceleration is not measured
 NO_TORQUE = 1e-3  # [N m or N], external torque below which nothing acts
 MAX_MISFIT = 0.15  # share of the torque that a push may leave unexplained: the arm moves meanwhile
 
@@ -69,6 +77,31 @@ class History:
         return t[recent], self._values[order][recent]
 
 
+class Noise:
+    """Mean and standard deviation of n signals over the latest seconds."""
+
+    def __init__(self, n: int, time_constant: float = NOISE_TIME) -> None:
+        self._time_constant, self._t = time_constant, math.nan
+        self.mean, self._variance = np.zeros(n), np.zeros(n)
+        self.known = False
+
+    def add(self, t: float, values: Array) -> None:
+        """Add a sample (n,) of the time t [s]; restart after a gap or if time goes back."""
+        dt, self._t = t - self._t, t
+        if not (self.known and 0.0 <= dt < self._time_constant):
+            self.mean, self._variance, self.known = values.copy(), np.zeros(values.size), True
+            return
+        share = 1.0 - math.exp(-dt / self._time_constant)
+        step = values - self.mean
+        self.mean = self.mean + share * step
+        self._variance = (1.0 - share) * (self._variance + share * step * step)
+
+    @property
+    def deviation(self) -> Array:
+        """Standard deviation (n,)."""
+        return np.sqrt(self._variance)
+
+
 @dataclass(frozen=True)
 class DetectorState:
     """State of the detector."""
@@ -108,6 +141,28 @@ class FaultState(NamedTuple):
 NO_FAULT = FaultState("")
 
 
+class GuardState(NamedTuple):
+    """Report of guard_node, for people."""
+
+    mode: str = ""  # armed, stopped or disarmed
+    problem: str = ""
+    last_stop: str = ""
+    expected: tuple[str, ...] = ()  # such as 'link_7 up to 20 N'
+
+    def lines(self) -> list[str]:
+        """Return what there is to say about the guard."""
+        found = [f"guard: {self.mode}" + (f", {self.problem}" if self.problem else "")]
+        if self.last_stop:
+            found.append(f"last stop: {self.last_stop}")
+        if self.expected:
+            found.append("expected contact: " + ", ".join(self.expected))
+        return found
+
+    def html(self) -> str:
+        """Return the lines as HTML."""
+        return "<br>".join(map(escape, self.lines()))
+
+
 class Push(NamedTuple):
     """A push that may act."""
 
@@ -139,6 +194,7 @@ class Feed:
     clock: Callable[[], float] = time.monotonic
 
     q: Array | None = None  # (n,) [rad or m]
+    qd: Array | None = None  # (n,) [rad/s or m/s]
     tau: Array | None = None  # (n,) [N m or N], applied
     q_ref: Array | None = None  # (n,), of the controller's reference
     qd_ref: Array | None = None
@@ -152,6 +208,7 @@ class Feed:
     fault: FaultState = NO_FAULT  # of the open case
     injected: tuple[str, ...] = ()  # faults and payloads of a simulation: the truth
     payload: str = ""  # what the detector's model holds, for people
+    guard: GuardState = field(default_factory=GuardState)
     parameters: dict[str, dict[str, Any]] = field(default_factory=dict)  # node -> name -> value
     changes: int = 0  # of parameters
 
@@ -159,6 +216,9 @@ class Feed:
         n = self.model.n
         self.residual = History(n)
         self.error = History(n)
+        self.limits = {level: History(n) for level in ("contact", "collision")}
+        self.noise = Noise(n)  # of the residual without contact
+        self._thresholds: tuple[int, dict[str, Thresholds]] = (-1, {})  # of which change
         self.pushes: deque[Push] = deque(maxlen=PUSHES_KEPT)
         self._received: dict[str, float] = {}
         self._states: deque[tuple[float, Array]] = deque(maxlen=STATES_KEPT)
@@ -168,12 +228,20 @@ class Feed:
         """Return whether `what` is recent: state, residual, detector, reference or truth."""
         return self.clock() - self._received.get(what, -np.inf) < MAX_AGE
 
-    def on_state(self, t: float, names: Sequence[str], q: Array, tau: Array) -> None:
-        """Take a joint state; the torque may be missing."""
+    @property
+    def fresh_guard(self) -> bool:
+        """Whether a guard_node reports."""
+        return self.clock() - self._received.get("guard", -np.inf) < GUARD_MAX_AGE
+
+    def on_state(
+        self, t: float, names: Sequence[str], q: Array, tau: Array, qd: Array | None = None
+    ) -> None:
+        """Take a joint state; torque and velocity may be missing."""
         order = self._order(names)
         if order is None or q.size != len(names):
             return
         self.q = q[order]
+        self.qd = qd[order] if qd is not None and qd.size == len(names) else None
         self.tau = tau[order] if tau.size == len(names) else None
         self._states.append((t, self.q))
         self._stamp("state")
@@ -192,9 +260,14 @@ class Feed:
     def on_residual(self, t: float, names: Sequence[str], r: Array) -> None:
         """Take the detector's residual (n,) [N m or N]."""
         order = self._order(names)
-        if order is not None:
-            self.residual.add(t, r[order])
-            self._stamp("residual")
+        if order is None:
+            return
+        self.residual.add(t, r[order])
+        for level, thresholds in self._present_thresholds().items():
+            self.limits[level].add(t, thresholds.at(self.qd))
+        if self.detector.level == "CLEAR":
+            self.noise.add(t, r[order])
+        self._stamp("residual")
 
     def on_truth(self, names: Sequence[str], tau_ext: Array) -> None:
         """Take the plant's true external torque (n,) [N m or N]."""
@@ -244,6 +317,29 @@ class Feed:
         numbers = np.atleast_1d(np.asarray(base if base is not None else [], dtype=np.float64))
         n = self.model.n
         return np.array(np.broadcast_to(numbers, n)) if numbers.size in (1, n) else None
+
+    def _present_thresholds(self) -> dict[str, Thresholds]:
+        """Return the thresholds by level, as far as the parameters are known and valid."""
+        if self._thresholds[0] != self.changes:
+            found = {}
+            values = self.parameters.get("dynamics_node", {})
+            for level in self.limits:
+                names = {name: f"monitor.{level}.{name}" for name in THRESHOLD_FIELDS}
+                given = {
+                    k: tuple(values[v]) for k, v in names.items() if values.get(v) is not None
+                }
+                if "base" in given:
+                    with contextlib.suppress(RobodynError):  # another robot's
+                        found[level] = ThresholdSettings(**given).thresholds(self.model)
+            self._thresholds = self.changes, found
+        return self._thresholds[1]
+
+    def on_guard(
+        self, mode: str, problem: str, last_stop: str, expected: Sequence[str] = ()
+    ) -> None:
+        """Take the report of guard_node, for people."""
+        self.guard = GuardState(mode, problem, last_stop, tuple(expected))
+        self._stamp("guard")
 
     def _stamp(self, what: str) -> None:
         self._received[what] = self.clock()

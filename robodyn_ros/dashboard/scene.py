@@ -11,17 +11,18 @@ import viser.transforms as vtf
 
 from ..dynamics.kinematics import forward_kinematics
 from ..model.robot import RobotModel
+from ..palette import BLUE, GREEN, GREY, LEVEL_COLOURS, RED, rgb
 from .feed import Feed, Force, Push, scripted_pushes, true_force
 from .shapes import Mesh, foot, ground, join, link_shapes, middle, reach
 from .visuals import Colour, Visual
 
 Array = npt.NDArray[np.float64]
 
-SHELL, TRIM, DARK = (236, 239, 243), (245, 130, 32), (70, 78, 90)
-GHOST = (64, 145, 255)
+SHELL, TRIM, DARK = (236, 239, 243), (104, 120, 138), (70, 78, 90)  # none of them means a state
+GHOST = rgb(BLUE)
 NO_SHADOW = {"cast_shadow": False, "receive_shadow": False}
-ESTIMATED, TRUE, PLANNED = (222, 38, 38), (18, 150, 90), (120, 130, 145)
-LEVEL_COLOURS = {"CONTACT": (250, 160, 20), "COLLISION": (222, 38, 38)}
+ESTIMATED, TRUE, PLANNED = rgb(RED), rgb(GREEN), rgb(GREY)
+TOUCHED = {level: rgb(LEVEL_COLOURS[level][0]) for level in ("CONTACT", "COLLISION")}
 GHOST_DISTANCE = 0.015  # [m, or of a rotation matrix]; the ghost is hidden below it
 ARROW_SCALE = 0.008  # [m/N]
 ARROW_MAX = 0.9  # [m]
@@ -76,7 +77,7 @@ class Scene:
     def _paint(self, feed: Feed) -> None:
         state, painted = feed.detector, {}
         if feed.fresh("detector") and state.touched and state.link in self.model.frames:
-            painted = {self.model.frames[state.link].body: LEVEL_COLOURS[state.level]}
+            painted = {self.model.frames[state.link].body: TOUCHED[state.level]}
         if painted == self._painted:
             return
         for body in {*painted, *self._painted} - {-1}:

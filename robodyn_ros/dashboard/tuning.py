@@ -1,10 +1,11 @@
-"""Tuning: sliders for the detector's gain and thresholds, and a button to save all parameters."""
+"""Tuning: the detector's gain and thresholds, and a button to save all parameters."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -12,94 +13,100 @@ import numpy as np
 import numpy.typing as npt
 import viser
 
+from ..detection.monitor_settings import MonitorSettings
 from ..settings import yaml_section
-from .controls import Answers, ArmClient, RunLater, set_value
+from .controls import Answers, ArmClient, RunLater
 from .feed import Feed
+from .inputs import TYPING_TIME, ParameterInput, ParameterInputs
 
 Array = npt.NDArray[np.float64]
-Slider = viser.GuiSliderHandle[float]
 
-GAIN_RANGE = (1.0, 300.0)  # [1/s], range of the slider
-FACTOR_RANGE = (0.1, 5.0)  # of all thresholds together
+FACTOR_RANGE: Any = {"min": 0.1, "max": 5.0, "step": 0.05}  # of all thresholds together
+FACTOR_HINT = "all thresholds of this level, times those when the page was opened"
+THRESHOLD_RANGE: Any = {"min": 0.05, "max": 500.0, "step": 0.05}  # [N m or N]
 LEVELS = ("contact", "collision")
-NODES = ("simulator_node", "controller_node", "dynamics_node", "demo_node")
+NODES = ("simulator_node", "controller_node", "dynamics_node", "demo_node", "guard_node")
 # Parameters of every node that do not concern the arm
 NOT_SAVED = ("use_sim_time", "start_type_description_service", "qos_overrides")
 
 
 class Tuning:
-    """Sliders that show the node's values. Moving one sets the parameter, or returns to it."""
+    """Numbers that show the detector's values. Changing one sets the parameter."""
 
     def __init__(
         self,
-        server: viser.ViserServer,
+        gui: viser.GuiApi,
         feed: Feed,
         client: ArmClient,
         answers: Answers,
         run_later: RunLater,
         folder: Path,
     ) -> None:
-        self.feed, self.client, self.answers, self.folder = feed, client, answers, folder
-        self._run_later, self._changes_shown = run_later, -1
+        self.feed, self.answers, self.folder = feed, answers, folder
+        self.inputs = inputs = ParameterInputs(gui, feed, client, answers, "dynamics_node")
         self._first: dict[str, Array] = {}  # thresholds when the page was opened
-        gui, names = server.gui, feed.model.joint_names
+        self.factors, self.each = {}, {}
         with gui.add_folder("Detector"):
-            self.gain = gui.add_slider("gain [1/s]", *GAIN_RANGE, 1.0, 50.0)
-            self._on_move(self.gain, lambda value: {"monitor.gain": [float(value)]})
-            self.factors = {}
+            inputs.add(MonitorSettings(), "monitor.", ["gain"], step=1.0)
             for level in LEVELS:
-                self.factors[level] = gui.add_slider(f"{level} ×", *FACTOR_RANGE, 0.05, 1.0)
-                self._on_move(self.factors[level], partial(self._scaled, level))
-            self.each = {}
-            with gui.add_folder("Each joint [N m or N]", expand_by_default=False):
-                for level in LEVELS:
-                    self.each[level] = [
-                        gui.add_slider(f"{level} {name}", 0.05, 50.0, 0.05, 1.0) for name in names
-                    ]
-                    for k, slider in enumerate(self.each[level]):
-                        self._on_move(slider, partial(self._single, level, k))
+                handle = gui.add_number(f"{level} ×", 1.0, **FACTOR_RANGE, hint=FACTOR_HINT)
+                factor, scale = partial(self._factor, level), partial(self.scale, level)
+                self.factors[level] = ParameterInput(handle, factor, scale, TYPING_TIME)
         save = gui.add_button("Save parameters", icon=viser.Icon.DEVICE_FLOPPY)
         save.on_click(lambda event: run_later(lambda: self.save(event.client)))
-
-    def _on_move(self, slider: Slider, values: Callable[[float], dict[str, list[float]]]) -> None:
-
-        def moved(event: viser.GuiEvent) -> None:
-            if event.client is not None:  # not when the page itself shows the node's value
-                self._run_later(lambda: self.set(values(slider.value)))
-
-        slider.on_update(moved)
-
-    def set(self, values: dict[str, list[float]]) -> None:
-        """Set a parameter of the detector and show its answer."""
-        if not values:
-            self.answers.show(False, "the detector's thresholds are not known yet")
-            return
-        ((name, value),) = values.items()
-        text = f"dynamics_node: {name} = {[round(x, 3) for x in value]}"
-
-        def answer(done: bool, said: str) -> None:
-            self.answers.show(done, f"{text}: {said}" if said else text)
-            if not done:
-                self._changes_shown = -1  # the sliders return to the node's values
-
-        self.client.set("dynamics_node", values, answer)
+        for level in LEVELS:
+            with gui.add_folder(f"{level} threshold [N m or N]"):
+                self.each[level] = [
+                    ParameterInput(
+                        gui.add_number(name, 1.0, **THRESHOLD_RANGE),
+                        partial(self._base, level, k),
+                        partial(self.set_one, level, k),
+                        TYPING_TIME,
+                    )
+                    for k, name in enumerate(feed.model.joint_names)
+                ]
 
     def update(self) -> None:
-        """Move the sliders to the node's values."""
-        if self._changes_shown == self.feed.changes:
-            return
-        self._changes_shown = self.feed.changes
-        gain = self.feed.parameters.get("dynamics_node", {}).get("monitor.gain")
-        if gain is not None:
-            _move(self.gain, float(np.mean(gain)))
+        """Send changes and show the node's values."""
         for level in LEVELS:
             base = self.feed.thresholds(level)
-            if base is None:
-                continue
-            first = self._first.setdefault(level, base)
-            _move(self.factors[level], float(np.median(base / np.maximum(first, 1e-9))))
-            for slider, value in zip(self.each[level], base, strict=True):
-                _move(slider, float(value))
+            if base is not None:
+                self._first.setdefault(level, base)
+        self.inputs.update()
+        for one in (*self.factors.values(), *chain.from_iterable(self.each.values())):
+            one.update()
+
+    def scale(self, level: str, factor: float) -> None:
+        """Set all thresholds of a level to a multiple of those when the page was opened."""
+        self._set(level, None if level not in self._first else factor * self._first[level])
+
+    def set_one(self, level: str, k: int, value: float) -> None:
+        """Set the threshold of one joint [N m or N]."""
+        base = self._wanted(level)
+        if base is not None:
+            base[k] = value
+        self._set(level, base)
+
+    def _set(self, level: str, base: Array | None) -> None:
+        if base is None:
+            self.answers.show(False, "the detector's thresholds are not known yet")
+            return
+        self.inputs.set(f"monitor.{level}.base", [float(x) for x in np.round(base, 4)])
+
+    def _wanted(self, level: str) -> Array | None:
+        """Return the thresholds (n,) that the node has, or will have once it answers."""
+        wanted = self.inputs.wanted(f"monitor.{level}.base")
+        return self.feed.thresholds(level) if wanted is None else np.array(wanted)
+
+    def _base(self, level: str, k: int) -> float | None:
+        base = self._wanted(level)
+        return None if base is None else float(base[k])
+
+    def _factor(self, level: str) -> float | None:
+        base, first = self._wanted(level), self._first.get(level)
+        if base is None or first is None:
+            return None
+        return float(np.median(base / np.maximum(first, 1e-9)))
 
     def save(self, client: viser.ClientHandle | None) -> None:
         """Write all parameters to a file, and offer it to the user for download."""
@@ -117,25 +124,6 @@ class Tuning:
             self.answers.show(True, f"saved {path}")
         if client is not None:
             client.send_file_download(path.name, text.encode())
-
-    def _scaled(self, level: str, factor: float) -> dict[str, list[float]]:
-        first = self._first.get(level)
-        if first is None:
-            return {}
-        return {f"monitor.{level}.base": [float(x) for x in np.round(factor * first, 4)]}
-
-    def _single(self, level: str, k: int, value: float) -> dict[str, list[float]]:
-        base = self.feed.thresholds(level)
-        if base is None:
-            return {}
-        base[k] = value
-        return {f"monitor.{level}.base": [float(x) for x in base]}
-
-
-def _move(slider: Slider, value: float) -> None:
-    value = min(max(value, slider.min), slider.max)
-    if abs(slider.value - value) > 0.5 * slider.step:
-        set_value(slider, value)
 
 
 def parameter_yaml(robot: str, parameters: Mapping[str, Mapping[str, Any]]) -> str:

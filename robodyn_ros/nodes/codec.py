@@ -204,6 +204,19 @@ def read_controller_state(message: DiagnosticArray) -> tuple[str, str, bool]:
     return status.message, texts.get("reason", ""), texts.get("detector") == "heard"
 
 
+def read_guard_health(status: DiagnosticStatus) -> tuple[str, str, str, list[str]]:
+    """Return mode, problem, last stop and expected contacts of guard_node's status, for people."""
+    texts = {item.key: item.value for item in status.values}
+    start = "expected on "
+    expected = [
+        f"{key.removeprefix(start)} up to {value}"
+        for key, value in texts.items()
+        if key.startswith(start)
+    ]
+    problem = "" if status.level == DiagnosticStatus.OK else status.message
+    return texts.get("mode", ""), problem, texts.get("last stop", ""), expected
+
+
 def trajectory_message(names: Sequence[str], points: Sequence[TrajectoryPoint]) -> JointTrajectory:
     """Return a trajectory of these joints as a message."""
     message = JointTrajectory(joint_names=list(names))

@@ -37,13 +37,16 @@ from .node_settings import RobotSettings
 from .runtime import LATCHED, spin_until_signal
 from .terminal import open_terminal
 
-NODES = ("simulator_node", "controller_node", "dynamics_node", "demo_node")
+NODES = ("simulator_node", "controller_node", "dynamics_node", "demo_node", "guard_node")
 SERVICES = {
     ("controller_node", "enable"): SetBool,
     ("controller_node", "clear"): Trigger,
     ("simulator_node", "reset"): Trigger,
     ("dynamics_node", "reset"): Trigger,
+    ("dynamics_node", "tare"): Trigger,
     ("dynamics_node", "accept_payload"): Trigger,
+    ("guard_node", "arm"): SetBool,
+    ("guard_node", "expect"): SetBool,
 }
 LATEST_DEPTH = 4  # queue of a topic of which the latest message counts
 EVERY_DEPTH = 100  # queue of a topic of which every message counts
@@ -64,7 +67,9 @@ class Feed(Protocol):
     injected: tuple[str, ...]  # faults and payloads of a simulation
     payload: str  # in the detector's model
 
-    def on_state(self, t: float, names: Sequence[str], q: Array, tau: Array) -> None: ...
+    def on_state(
+        self, t: float, names: Sequence[str], q: Array, tau: Array, qd: Array | None = None
+    ) -> None: ...
 
     def on_reference(self, t: float, names: Sequence[str], q: Array, qd: Array) -> None: ...
 
@@ -77,6 +82,8 @@ class Feed(Protocol):
     ) -> None: ...
 
     def on_fault(self, kind: str, text: str, remedy: str, harmless: bool) -> None: ...
+
+    def on_guard(self, mode: str, problem: str, last_stop: str, expected: list[str]) -> None: ...
 
     def on_wrench(self, link: str, force: Array) -> None: ...
 
@@ -108,6 +115,7 @@ class DashboardBridge:
         self._subscribe(listener)
         if not read_only:
             self._push = node.create_publisher(WrenchStamped, "simulator_node/push", 10)
+            self._expect = node.create_publisher(WrenchStamped, "guard_node/expect", 10)
             self._trajectory = node.create_publisher(
                 JointTrajectory, "controller_node/joint_trajectory", 10
             )
@@ -136,7 +144,9 @@ class DashboardBridge:
         self._controller = subscribe(DiagnosticArray, "controller_node/state", LATCHED)
         self._events = subscribe(ParameterEvent, "/parameter_events", EVERY_DEPTH)
         self._descriptions = subscribe(String, "robot_description", LATCHED)
+        self._diagnostics = subscribe(DiagnosticArray, "/diagnostics", every)
         namespace = listener.get_namespace().rstrip("/")
+        self._guard_name = f"{namespace}/guard_node".lstrip("/")
         self._full_names = {f"{namespace}/{name}": name for name in NODES}
 
     def find_robot(self, robot: str, urdf: str, longest: float) -> tuple[RobotModel, str]:
@@ -185,7 +195,8 @@ class DashboardBridge:
     def _receive(self, feed: Feed) -> None:
         for message in take_messages(self._states):
             t, tau = codec.read_effort(message)
-            feed.on_state(t, message.name, np.array(message.position), tau)
+            q, qd = np.array(message.position), np.array(message.velocity)
+            feed.on_state(t, message.name, q, tau, qd)
         for message in take_messages(self._references):
             q, qd = np.array(message.position), np.array(message.velocity)
             feed.on_reference(codec.seconds(message.header.stamp), message.name, q, qd)
@@ -220,6 +231,10 @@ class DashboardBridge:
         for message in take_messages(self._payloads):
             held = codec.read_payload(message)
             feed.payload = f"{held.mass:.2f} kg on {held.link}" if held else ""
+        for message in take_messages(self._diagnostics):
+            for status in message.status:
+                if status.name == self._guard_name:
+                    feed.on_guard(*codec.read_guard_health(status))
         for message in take_messages(self._events):
             node = self._full_names.get(message.node)
             if node is not None:
@@ -286,6 +301,17 @@ class DashboardBridge:
         message.header.frame_id = link
         codec.set_wrench(message.wrench, [*force.tolist(), *torque.tolist()])
         self._push.publish(message)
+        answer(True, "")
+
+    def expect(self, link: str, force: float, answer: Answer) -> None:
+        """Let guard_node expect a contact of a link, up to a force [N]."""
+        if not self._expect.get_subscription_count():
+            answer(False, "guard_node is not running")
+            return
+        message = WrenchStamped()
+        message.header.frame_id = link
+        codec.set_wrench(message.wrench, [0.0, 0.0, float(force), 0.0, 0.0, 0.0])
+        self._expect.publish(message)
         answer(True, "")
 
     def follow(

@@ -1,7 +1,7 @@
-"""The live page in a real browser: push, watch, tune, choose; no request to other hosts."""
+"""The live page in a real browser: push, watch, tune, choose by mouse and keys, at two sizes."""
 
 import re
-import time
+from pathlib import Path
 
 import pytest
 from browser import CHROMIUM, live_page, window
@@ -12,13 +12,35 @@ pytest.importorskip("playwright", reason="playwright is not installed: pip insta
 if CHROMIUM is None:
     pytest.skip("no chromium here: apt install chromium", allow_module_level=True)
 
-from robodyn_ros.dashboard.controls import CHOICES  # noqa: E402
+from robodyn_ros.control.arm_settings import ArmSettings  # noqa: E402
 from robodyn_ros.nodes import terminal  # noqa: E402
 from robodyn_ros.nodes.demo import IDEAL, Demo, running  # noqa: E402
 from robodyn_ros.resources import share_path  # noqa: E402
+from robodyn_ros.settings import leaves  # noqa: E402
 
 SPACE = "left"
 LONGEST = 120_000  # [ms], for a busy machine
+TABS = ("Act", "Control", "Detector", "Faults", "Guard")
+SIZES = ((1366, 768), (1920, 1080))
+SMALL = (820, 900)  # without a graphics card, a large picture takes long
+CHOICES = {name: about.choices for name, _, about in leaves(ArmSettings()) if about.choices}
+LAYOUT = (Path(__file__).parent / "layout.js").read_text(encoding="utf-8")
+# Numbers all that a keyboard should reach in the right panel, and notes what got the focus
+REACH = """
+() => {
+  const panel = document.querySelector('#robodyn-answer').closest('.mantine-ScrollArea-viewport');
+  const wanted = [...panel.querySelectorAll('input, button, [role=tab]')].filter(
+    e => e.checkVisibility() && !e.disabled && e.tabIndex >= 0);
+  window.reached = {};
+  wanted.forEach((e, k) => { e.dataset.reach = k; });
+  panel.onfocusin = null;
+  panel.addEventListener('focusin', event => {
+    const e = event.target, style = getComputedStyle(e);
+    if (e.dataset.reach) window.reached[e.dataset.reach] = parseFloat(style.outlineWidth) || 0;
+  });
+  return wanted.map(e => e.labels?.[0]?.innerText || e.innerText || e.ariaLabel || '');
+}
+"""
 QUIET = {  # a busy machine must not end the test: late samples, late commands
     "simulator_node": {"pushes.names": [""], "command_timeout": 5.0, "rate": 200.0}
     | IDEAL["simulator_node"],
@@ -34,18 +56,45 @@ QUIET = {  # a busy machine must not end the test: late samples, late commands
 }
 
 
+@pytest.fixture(scope="module")
+def live():
+    """A simulated arm in a namespace, all its nodes in one process; its page in a browser."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ROS_DOMAIN_ID", str(own_domain()))
+        demo = Demo(share_path("config", "demo.yaml"), 0.0, True, SPACE, overrides=QUIET)
+        with (
+            running(demo),
+            live_page("--namespace", SPACE, "--port", "8200") as url,
+            window(url, *SMALL) as (page, outside),
+        ):
+            yield page, outside
+
+
 @pytest.fixture
-def arm(monkeypatch):
-    """A simulated arm in a namespace, with all nodes in one process."""
-    monkeypatch.setenv("ROS_DOMAIN_ID", str(own_domain()))
-    demo = Demo(share_path("config", "demo.yaml"), 0.0, True, SPACE, overrides=QUIET)
-    with running(demo):
-        yield
+def page(live):
+    """The page with a quiet arm; whatever a test does, nothing is asked of other hosts."""
+    page, outside = live
+    page.wait_for_function("window.states.at(-1) === 'CLEAR'", timeout=LONGEST)
+    yield page
+    assert outside == []
 
 
-def row(page, label):
-    """Return the part of the page with the input of this label."""
-    return page.locator(f"xpath=//*[normalize-space(text())='{label}']/ancestor::*[.//input][1]")
+def open_tab(page, name):
+    page.get_by_role("tab", name=name, exact=True).click(timeout=LONGEST)
+
+
+def field(page, label):
+    """Return the visible input of this label."""
+    return page.get_by_label(label, exact=True).locator("visible=true").first
+
+
+def answered(page, text):
+    """Wait until the newest answer begins with this text."""
+    page.wait_for_function(
+        "text => document.querySelector('#robodyn-answer > div').innerText === text",
+        arg=f"✓ {text}",
+        timeout=LONGEST,
+    )
 
 
 def chosen(name):
@@ -55,16 +104,13 @@ def chosen(name):
 
 def choose(page, name, choices):
     """Make these choices of a menu, and the first one last; the node answers that it has it."""
-    field = row(page, name).locator("input").first
-    first = field.input_value()
+    open_tab(page, "Control")
+    menu = field(page, name)
+    first = menu.input_value()
     for choice in (*(x for x in choices if x != first), first):
-        field.click(timeout=LONGEST)
+        menu.click(timeout=LONGEST)
         page.get_by_role("option", name=choice, exact=True).click(timeout=LONGEST)
-        page.wait_for_function(
-            "text => document.querySelector('#robodyn-answer > div').innerText === text",
-            arg=f"✓ controller_node: arm.{name} = {choice}",
-            timeout=LONGEST,
-        )
+        answered(page, f"controller_node: arm.{name} = {choice}")
     assert chosen(name) == first
 
 
@@ -74,52 +120,64 @@ def gain():
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["reaction", "controller"])
-def test_every_law_and_reaction_can_be_chosen(arm, name):
-    with (
-        live_page("--namespace", SPACE, "--port", "8200") as url,
-        window(url, 820, 900) as (page, outside),
-    ):
-        page.wait_for_function("window.states.at(-1) === 'CLEAR'", timeout=LONGEST)
-        choose(page, name, CHOICES[name])
-        assert outside == []
+def test_every_law_and_reaction_can_be_chosen(page, name):
+    choose(page, name, CHOICES[name])
 
 
-def test_push_watch_tune_and_choose(arm, tmp_path):
-    with (
-        live_page("--namespace", SPACE, "--port", "8200") as url,
-        window(url, 820, 900) as (page, outside),
-    ):
-        page.wait_for_function("window.states.at(-1) === 'CLEAR'", timeout=LONGEST)
-        # The push lasts: a browser that is held up must not miss it
-        for label, number in (("force [N]", "40"), ("duration [s]", "1.5")):
-            field = row(page, label).locator("input[type=text]").last
-            field.fill(number, timeout=LONGEST)
-            field.press("Enter")
-        assert row(page, "link").locator("input").first.input_value() == "link_5"
-        page.evaluate("window.states.length = 0")
-        page.get_by_role("button", name="Push", exact=True).click(timeout=LONGEST)
-        page.wait_for_function("window.states.includes('COLLISION')", timeout=LONGEST)
-        page.wait_for_function("window.states.at(-1) === 'CLEAR'", timeout=LONGEST)
-        text = page.locator("#robodyn-state").inner_text()
-        told = re.search(r"last: COLLISION on link_(\d)( or beyond)?, ", text)
-        assert told and (told[1] == "5" or (told[1] < "5" and told[2])), text
+def test_push_watch_tune_and_choose(page):
+    open_tab(page, "Act")
+    # The push lasts: a browser that is held up must not miss it
+    for label, number in (("force [N]", "40"), ("duration [s]", "1.5")):
+        field(page, label).fill(number, timeout=LONGEST)
+    assert field(page, "link").input_value() == "link_5"
+    page.evaluate("window.states.length = 0")
+    page.get_by_role("button", name="Push", exact=True).click(timeout=LONGEST)
+    page.wait_for_function("window.states.includes('COLLISION')", timeout=LONGEST)
+    page.wait_for_function("window.states.at(-1) === 'CLEAR'", timeout=LONGEST)
+    text = page.locator("#robodyn-state").inner_text()
+    told = re.search(r"last: COLLISION on link_(\d)( or beyond)?, ", text)
+    assert told and (told[1] == "5" or (told[1] < "5" and told[2])), text
 
-        before = gain()
-        thumb = page.get_by_role("slider").and_(page.locator("[aria-valuemax='300']"))
-        thumb.focus(timeout=LONGEST)
-        for _ in range(5):
-            thumb.press("ArrowRight")
-        wanted = list(before)[0] + 5.0
+    open_tab(page, "Detector")
+    wanted = [list(gain())[0] + 5.0]
+    number = field(page, "gain [1/s]")
+    for _ in range(5):
+        number.press("ArrowUp", timeout=LONGEST)
+    answered(page, f"dynamics_node: monitor.gain = {wanted[0]}")
+    assert list(gain()) == wanted
+    choose(page, "controller", ["pid"])
+
+
+def test_everything_has_its_place_on_a_small_and_on_a_large_screen(page):
+    for width, height in SIZES:
+        page.set_viewport_size({"width": width, "height": height})
+        for tab in TABS:
+            open_tab(page, tab)
+            page.wait_for_function(f"({LAYOUT})().length === 0", timeout=20_000)
+        # The state at the left is seen without scrolling
         page.wait_for_function(
-            "text => document.getElementById('robodyn-answer').innerText.includes(text)",
-            arg=f"monitor.gain = [{wanted}]",
-            timeout=LONGEST,
+            """() => { const e = document.querySelector('#robodyn-state')
+                 .closest('.mantine-ScrollArea-viewport');
+                 return e.scrollHeight <= e.clientHeight + 1; }""",
+            timeout=20_000,
         )
-        end = time.monotonic() + 30.0
-        while list(gain()) != [wanted] and time.monotonic() < end:
-            time.sleep(0.2)
-        assert list(gain()) == [wanted]
-        choose(page, "controller", ["pid"])
-        page.screenshot(path=tmp_path / "page.png", timeout=LONGEST)
-        assert (tmp_path / "page.png").stat().st_size > 20_000
-        assert outside == []
+    page.set_viewport_size(dict(zip(("width", "height"), SMALL, strict=True)))
+
+
+def test_the_tab_key_reaches_every_control_and_shows_where_it_is(page):
+    open_tab(page, TABS[0])
+    for k, tab in enumerate(TABS):
+        labels = page.evaluate(REACH)
+        assert len(labels) > 8 and all(text.strip() for text in labels), (tab, labels)
+        page.get_by_role("tab", name=TABS[0], exact=True).focus()
+        for _ in labels:
+            page.keyboard.press("Tab")
+        for _ in labels:
+            page.keyboard.press("Shift+Tab")
+        reached = page.evaluate("window.reached")
+        missed = [text for i, text in enumerate(labels) if reached.get(str(i), 0) < 2]
+        assert not missed, (tab, missed)
+        if k + 1 < len(TABS):  # on to the next one by keys
+            page.get_by_role("tab", name=tab, exact=True).focus()
+            page.keyboard.press("ArrowRight")
+            page.wait_for_selector(f"[role=tab][aria-selected=true]:text-is('{TABS[k + 1]}')")

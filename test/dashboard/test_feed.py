@@ -8,6 +8,7 @@ from robodyn_ros.dashboard.feed import (
     MAX_AGE,
     Feed,
     History,
+    Noise,
     Push,
     push_from_wrench,
     scripted_pushes,
@@ -142,3 +143,38 @@ def test_scripted_pushes_are_read_from_the_plants_parameters(feed):
     }
     (push,) = scripted_pushes(feed.model, parameters)
     assert (push.link, push.force.tolist()) == ("link_6", [1.0, 2.0, 3.0])
+
+
+def test_thresholds_follow_the_motion(feed):
+    names, n = feed.model.joint_names, feed.model.n
+    values = {"monitor.contact.base": [2.0], "monitor.contact.per_velocity": [3.0]}
+    feed.on_parameters("dynamics_node", values, whole=True)
+    for t, speed in ((1.0, 0.0), (2.0, 0.5)):
+        feed.on_state(t, names, Q, Q, np.full(n, -speed))
+        feed.on_residual(t, names, np.zeros(n))
+    assert feed.limits["contact"].arrays()[1][:, 3].tolist() == [2.0, 3.5]
+    assert not feed.limits["collision"].arrays()[0].size  # not known
+
+
+def test_noise_is_that_of_the_latest_seconds_without_contact(feed):
+    names, rng = feed.model.joint_names, np.random.default_rng(1)
+    feed.on_detector("CLEAR", "", 0.0, "", "")
+    for k in range(5000):
+        if k == 4000:
+            feed.on_detector("CONTACT", "", 9.0, "", "")
+        size = 0.2 if k < 4000 else 20.0
+        feed.on_residual(0.01 * k, names, 0.5 + size * rng.standard_normal(7))
+    assert feed.noise.deviation == pytest.approx(0.2, rel=0.15)
+    assert feed.noise.mean == pytest.approx(0.5, abs=0.05)
+    noise = Noise(1)
+    noise.add(5.0, np.array([1.0]))
+    noise.add(4.0, np.array([3.0]))  # time went back
+    assert noise.mean == [3.0] and noise.deviation == [0.0]
+
+
+def test_a_guard_that_is_silent_is_gone(feed, clock):
+    assert not feed.fresh_guard
+    feed.on_guard("armed", "", "", ["link_7 up to 20 N"])
+    assert feed.fresh_guard and "expected contact: link_7 up to 20 N" in feed.guard.lines()
+    clock[0] += 3.1
+    assert not feed.fresh_guard

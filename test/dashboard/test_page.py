@@ -8,16 +8,15 @@ import pytest
 pytest.importorskip("viser", reason="viser is not installed: pip install '.[dashboard]'")
 
 import robodyn_ros as rd  # noqa: E402
+from robodyn_ros.control.arm_settings import ArmSettings  # noqa: E402
+from robodyn_ros.dashboard.charts import error_chart, residual_charts  # noqa: E402
 from robodyn_ros.dashboard.feed import Feed  # noqa: E402
+from robodyn_ros.dashboard.inputs import ParameterInput  # noqa: E402
 from robodyn_ros.dashboard.page import Page  # noqa: E402
-from robodyn_ros.dashboard.panels import (  # noqa: E402
-    error_chart,
-    fault_banner,
-    residual_charts,
-    state_banner,
-    torque_bars,
-)
+from robodyn_ros.dashboard.panels import fault_banner, hint, state_banner, torque_bars  # noqa: E402
 from robodyn_ros.dashboard.visuals import Visuals  # noqa: E402
+from robodyn_ros.settings import leaves  # noqa: E402
+from robodyn_ros.simulation.disturbances import KINDS  # noqa: E402
 
 MODEL = rd.robots.lwr_iii()
 Q = np.array([0.0, -0.6, 0.3, 1.2, 0.4, -0.7, 0.5])
@@ -42,6 +41,10 @@ class Notes:
         self.asked.append(("follow", points, names))
         answer(*self.verdict)
 
+    def expect(self, link, force, answer):
+        self.asked.append(("expect", link, force))
+        answer(*self.verdict)
+
     def call(self, node, service, answer, data=None):
         self.asked.append(("call", node, service, data))
         answer(*self.verdict)
@@ -53,12 +56,12 @@ class Notes:
 
 def fill(feed):
     names = MODEL.joint_names
+    feed.on_parameters("dynamics_node", dict(DETECTOR), whole=True)
     for k in range(100):
         t = 1.0 + 0.01 * k
         feed.on_state(t, names, Q, np.full(7, 20.0))
         feed.on_reference(t, names, Q + 0.002, np.zeros(7))
-        feed.on_residual(t, names, np.full(7, 0.3))
-    feed.on_parameters("dynamics_node", dict(DETECTOR), whole=True)
+        feed.on_residual(t, names, np.full(7, 0.3 + 0.1 * (k % 2)))
     feed.on_parameters("controller_node", {"arm.controller": "pid", "arm.reaction": "reflex"})
     feed.on_detector("CLEAR", "", 0.0, "", "")
 
@@ -84,7 +87,7 @@ def shared(tmp_path_factory):
 
 @pytest.fixture
 def page(shared):
-    client = shared.parts[0].client
+    client = shared.controls.client
     client.asked.clear()
     client.verdict = (True, "")
     fill(shared.feed)
@@ -97,7 +100,7 @@ def said(page):
 
 
 def test_a_push_has_the_force_and_direction_that_were_chosen(page):
-    controls = page.parts[0]
+    controls = page.controls
     controls.link.value, controls.force.value = "link_5", 40
     controls.direction.value, controls.duration.value = "−y", 0.3
     controls.push()
@@ -114,32 +117,121 @@ def test_a_push_has_the_force_and_direction_that_were_chosen(page):
 
 
 def test_a_rejected_request_shows_the_reason(page):
-    page.parts[0].client.verdict = (False, "gain must be <at least> 0.001")
-    page.parts[1].set({"monitor.gain": [0.0]})
+    page.controls.client.verdict = (False, "gain must be <at least> 0.001")
+    page.tuning.inputs.set("monitor.gain", [0.0])
     assert "✗" in said(page) and "gain must be &lt;at least&gt; 0.001" in said(page)
 
 
-def test_a_slider_sets_the_parameter_and_returns_if_rejected(page):
-    tuning = page.parts[1]
-    assert tuning.gain.value == 50.0
-    tuning.set(tuning._scaled("contact", 2.0))
-    asked = tuning.client.asked[-1]
+def test_a_number_sets_the_parameter_and_returns_if_rejected(page):
+    tuning, client = page.tuning, page.controls.client
+    gain = tuning.inputs.inputs["monitor.gain"].handle
+    assert gain.value == 50.0
+    tuning.scale("contact", 2.0)
+    asked = client.asked[-1]
     assert asked[:2] == ("set", "dynamics_node")
     assert asked[2]["monitor.contact.base"] == [5.0, 5.0, 2.0, 2.0, 1.2, 2.0, 1.0]
-    tuning.set(tuning._single("collision", 6, 3.0))
-    assert tuning.client.asked[-1][2]["monitor.collision.base"][5:] == [2.0, 3.0]
-    tuning.client.verdict = (False, "no")
-    tuning.gain.value = 90.0
-    tuning.set({"monitor.gain": [90.0]})
     page.draw()
-    assert tuning.gain.value == 50.0
+    assert tuning.factors["contact"].handle.value == 2.0
+    tuning.set_one("collision", 6, 3.0)
+    assert client.asked[-1][2]["monitor.collision.base"][5:] == [2.0, 3.0]
+    client.verdict = (False, "no")
+    gain.value = 90.0
+    tuning.inputs.set("monitor.gain", [90.0])
+    page.draw()
+    assert gain.value == 50.0
 
 
-def test_sliders_and_choices_follow_the_nodes(page):
+class Box:
+    """A number box without a page."""
+
+    min, max, step, value = 0.0, 100.0, 0.5, 20.0
+
+    def on_update(self, callback):
+        self.callback = callback
+
+    def type(self, value):
+        self.value = value
+        self.callback(type("Event", (), {"client": "a browser"}))
+
+
+def test_a_number_is_sent_once_when_it_is_typed_and_does_not_jump_back_meanwhile():
+    box, now, node, sent = Box(), [0.0], [20.0], []
+    one = ParameterInput(box, lambda: node[0], sent.append, 0.4, lambda: now[0])
+    for digit in (0.0, 0.7, 0.75):
+        box.type(digit)
+        now[0] += 0.3
+        one.update()
+        assert (sent, box.value) == ([], digit)
+    now[0] += 0.2
+    one.update()
+    assert sent == [0.75]
+    node[0] = 0.5  # the node has its own
+    one.update()
+    one.update()
+    assert box.value == 0.75  # within half a step
+    node[0] = 33.0
+    one.update()
+    assert box.value == 33.0
+
+
+def test_every_law_reaction_answer_and_injection_can_be_chosen(page):
+    inputs = page.laws.inputs.inputs
+    for name, _, about in leaves(ArmSettings()):
+        if about.choices and name != "disabled":
+            assert inputs["arm." + name].handle.options == about.choices
+    assert page.faults.kind.options == tuple(KINDS)
+    owned = {"adaptive": "adaptive.law", "elastic": "elastic.measured"}
+    for law, name in owned.items():
+        page.feed.on_parameters("controller_node", {"arm.controller": law})
+        page.draw()
+        shown = {other: inputs["arm." + other].handle.visible for other in owned.values()}
+        assert shown == {other: other == name for other in owned.values()}
+    page.laws.inputs.set("arm.reaction", "null_space")
+    assert page.controls.client.asked[-1][2] == {"arm.reaction": "null_space"}
+
+
+def test_the_guard_is_shown_armed_and_told_what_to_expect(page):
+    guard, asked = page.guard, page.controls.client.asked
+    page.draw()
+    assert "No guard_node" in guard.state.content and "guard:" not in fault_banner(page.feed)
+    page.feed.on_guard("stopped", "stop failed: <x>", "collision on link_5", ["link_7 up to 20 N"])
+    page.draw()
+    for text in ("guard: stopped, stop failed: &lt;x&gt;", "collision on link_5", "link_7 up to"):
+        assert text in guard.state.content and text in page._fault.content
+    guard.arm(True)
+    guard.link.value, guard.force.value = "link_6", 30.0
+    guard.expect()
+    guard.expect_none()
+    assert asked == [
+        ("call", "guard_node", "arm", True),
+        ("expect", "link_6", 30.0),
+        ("call", "guard_node", "expect", False),
+    ]
+
+
+def test_a_payload_can_be_accepted_beside_its_name(page):
+    page.draw()
+    assert not page._accept.visible
+    page.feed.on_fault("payload", "payload of 1.5 kg", "Accept it.", True)
+    page.draw()
+    assert page._accept.visible
+    page.feed.on_fault("", "", "", False)
+
+
+def test_the_first_hint_has_three_sentences_and_goes_away(page):
+    for read_only in (False, True):
+        text = hint(read_only)
+        assert text.count(". ") + text.count(".</div>") == 3
+    assert page._hint.visible
+    page.hide_hint()
+    assert not page._hint.visible and not page._got_it.visible
+
+
+def test_numbers_and_choices_follow_the_nodes(page):
     page.feed.on_parameters("dynamics_node", {"monitor.gain": [77.0]})
     page.draw()
-    assert page.parts[1].gain.value == 77.0
-    assert page.parts[0]._choices["controller"].value == "pid"
+    assert page.tuning.inputs.inputs["monitor.gain"].handle.value == 77.0
+    assert page.laws.inputs.inputs["arm.controller"].handle.value == "pid"
 
 
 def test_a_fault_is_shown_with_what_to_do_about_it(page):
@@ -159,7 +251,7 @@ def test_a_fault_is_shown_with_what_to_do_about_it(page):
 
 
 def test_the_buttons_break_mend_and_load_a_simulated_arm(page):
-    faults = page.parts[2]
+    faults = page.faults
     asked = faults.client.asked
     faults.kind.value, faults.joint.value, faults.value.value = "bias", "joint_3", "-4.5"
     faults.inject()
@@ -178,9 +270,10 @@ def test_the_buttons_break_mend_and_load_a_simulated_arm(page):
         assert not asked and "✗" in said(page)
     faults.mend()
     assert asked.pop() == ("set", "simulator_node", {"fault.kind": "none"})
-    faults.mass.value = 2.0
+    faults.link.value, faults.mass.value, faults.offset.value = "link_6", 2.0, 0.1
     faults.grip()
-    assert asked.pop()[2]["payload.mass"] == 2.0
+    held = {"payload.link": "link_6", "payload.mass": 2.0, "payload.com": [0.0, 0.0, 0.1]}
+    assert asked.pop() == ("set", "simulator_node", held)
     faults.release()
     assert asked.pop()[2] == {"payload.mass": 0.0}
     faults.accept()
@@ -188,7 +281,7 @@ def test_the_buttons_break_mend_and_load_a_simulated_arm(page):
 
 
 def test_motions_start_and_stop(page):
-    controls = page.parts[0]
+    controls = page.controls
     controls.motion.value = "demo motion"
     controls.start()
     assert controls.client.asked == [("set", "demo_node", {"active": True})]
@@ -206,7 +299,7 @@ def test_motions_start_and_stop(page):
 
 
 def test_stop_also_stops_the_demo_motion(page):
-    controls = page.parts[0]
+    controls = page.controls
     page.feed.on_parameters("demo_node", {"active": True}, whole=True)
     controls.stop()
     del page.feed.parameters["demo_node"]
@@ -214,26 +307,26 @@ def test_stop_also_stops_the_demo_motion(page):
     assert first == ("set", "demo_node", {"active": False}) and what == "follow"
 
 
-def test_clear_reset_enable_choose(page):
-    controls = page.parts[0]
+def test_clear_reset_enable_tare(page):
+    controls = page.controls
     controls.clear()
     controls.reset()
     controls.enable(False)
-    controls.choose("arm.reaction", "stop")
+    controls.tare()
     assert controls.client.asked == [
         ("call", "controller_node", "clear", None),
         ("call", "simulator_node", "reset", None),
         ("call", "dynamics_node", "reset", None),
         ("call", "controller_node", "enable", False),
-        ("set", "controller_node", {"arm.reaction": "stop"}),
+        ("call", "dynamics_node", "tare", None),
     ]
 
 
 def test_parameters_are_saved(page):
     import yaml
 
-    page.parts[1].save(None)
-    (path,) = page.parts[1].folder.glob("lwr_iii-*.yaml")
+    page.tuning.save(None)
+    (path,) = page.tuning.folder.glob("lwr_iii-*.yaml")
     read = yaml.safe_load(path.read_text(encoding="utf-8"))
     assert read["/**/dynamics_node"]["ros__parameters"]["monitor"]["gain"] == [50.0]
     assert str(path) in said(page)
@@ -284,14 +377,27 @@ def test_without_messages_the_state_is_unknown():
     assert "–" in torque_bars(feed)
 
 
-def test_charts_hold_every_joint_and_both_thresholds():
+def test_charts_hold_every_joint_both_thresholds_and_the_noise():
     feed = Feed(MODEL)
     empty = residual_charts(feed)
-    assert "polyline" not in empty and "dasharray" not in empty
+    assert "polyline" not in empty and 'class="noise"' not in empty
+    feed.on_detector("CLEAR", "", 0.0, "", "")
     fill(feed)
     text = residual_charts(feed)
-    assert text.count("<polyline") == 7
-    assert text.count("stroke-dasharray") == 7 * 4
+    assert text.count("<polyline") == 7 * 5
+    for dash in ("5 3", "11 4"):  # above and below, and in the key
+        assert text.count(f'stroke-dasharray="{dash}"') == 7 * 2 + 1
+    assert text.count('class="noise"') == 7
     assert all(name in text for name in MODEL.joint_names)
     assert error_chart(feed).count("<polyline") == 7
     assert "±2" in error_chart(feed)  # [mrad]
+
+
+def test_a_residual_above_its_threshold_is_marked_not_only_coloured():
+    feed = Feed(MODEL)
+    fill(feed)
+    assert "▲" not in residual_charts(feed)
+    feed.on_residual(3.0, MODEL.joint_names, np.array([3.0, 6.0, 0, 0, 0, 0, 0]))
+    assert ">▲+3.00<" in residual_charts(feed) and ">▲▲+6.00<" in residual_charts(feed)
+    feed.tau = 0.9 * MODEL.tau_max
+    assert torque_bars(feed).count("▲") == 7
