@@ -161,7 +161,7 @@ def tuned(analyses: Sequence[Analysis], rate: float, progress: Progress = quiet)
         f"From {', '.join(x.run.name for x in analyses)}, {60.0 * learnt.hours:.1f} min free of "
         "contact.",
         f"Friction: {friction}.",
-        *(f"{link}: {force:.3g} N is found" for link, force in forces.items() if force < 1e6),
+        *(f"{link}: {force:.3g} N is found" for link, force in forces.items() if force < np.inf),
         "(force at the link's centre of mass, in 95 % of postures and directions).",
     ]
     effort = replace(effort, friction="model" if chosen.friction else "none")

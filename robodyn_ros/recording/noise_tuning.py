@@ -45,6 +45,7 @@ NO_THRESHOLD = 1e6  # [N m or N]
 WIDE_MARGIN = 2.5  # joint thresholds over all that was seen: the noise test is the fine one
 USUAL_GAPS, GAP_MARGIN = 0.999, 1.1  # share of the gaps, and more, that the observer bridges
 POSTURES, DIRECTIONS = 200, 24  # over which the smallest force is taken
+MAX_FORCE = 1e6  # [N]: what takes more is not felt at all, but for rounding
 FOUND = 0.95  # share of postures and directions in which it is found
 
 
@@ -182,8 +183,9 @@ def smallest_forces(
 ) -> dict[str, float]:
     """Return for each link the smallest lasting force [N] that is found in most directions.
 
-    In 95 % of postures and directions; q, qd: positions and velocities (T, n), e.g. of a
-    recording. The force acts at the link's centre of mass, for as long as the long window.
+    In 95 % of postures and directions, inf: in fewer at any force; q, qd: positions and velocities
+    (T, n), e.g. of a recording. The force acts at the link's centre of mass, for as long as the
+    long window.
     """
     postures, velocities = np.atleast_2d(q), np.atleast_2d(qd)
     chosen = np.unique(np.linspace(0, len(postures) - 1, POSTURES).astype(int))
@@ -193,7 +195,8 @@ def smallest_forces(
         for k in chosen:
             J = jacobian(model, postures[k], link, model.com[row])[:3]
             needed.append(_needed_force(settings, J.T @ _directions().T, velocities[k], model))
-        forces[link] = float(np.quantile(np.concatenate(needed), FOUND))
+        # One of them: between a finite force and an infinite one lies nothing
+        forces[link] = float(np.quantile(np.concatenate(needed), FOUND, method="higher"))
     return forces
 
 
@@ -207,7 +210,9 @@ def _needed_force(settings: MonitorSettings, tau: Array, qd: Array, model: Robot
             z = tau / deviations(window, speed, noise.speed)[:, None]
             W = whitening(window.correlation, model.n)
             shares.append(np.linalg.norm(W @ z, axis=0) / window.threshold)
-    return np.asarray(1.0 / np.maximum(np.max(shares, axis=0), 1e-12))
+    largest = np.max(shares, axis=0)
+    felt = largest > 1.0 / MAX_FORCE
+    return np.where(felt, 1.0 / np.where(felt, largest, 1.0), np.inf)
 
 
 def _directions() -> Array:

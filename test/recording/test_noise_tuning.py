@@ -96,6 +96,14 @@ def test_the_smallest_force_is_found_and_a_tenth_of_it_is_not(learnt):
     assert found[1.5] == 12 and found[0.1] < 6
 
 
+def test_no_force_is_found_where_no_joint_feels_it():
+    """A force on the first link has no lever about a vertical axis through its centre."""
+    model = rd.robots.kuka_lwr4().replace(com=np.zeros_like(MODEL.com))
+    forces = rd.smallest_forces(model, MonitorSettings(), np.zeros(N), np.zeros(N))
+    assert forces["link_1"] == np.inf
+    assert forces["link_7"] < 1e6
+
+
 def test_deviations_follow_the_speed_of_the_noise():
     """Noise of 0.02 at rest and 0.2 per rad/s is found again, through the windows."""
     rng = np.random.default_rng(2)
