@@ -180,4 +180,5 @@ def test_the_tab_key_reaches_every_control_and_shows_where_it_is(page):
         if k + 1 < len(TABS):  # on to the next one by keys
             page.get_by_role("tab", name=tab, exact=True).focus()
             page.keyboard.press("ArrowRight")
-            page.wait_for_selector(f"[role=tab][aria-selected=true]:text-is('{TABS[k + 1]}')")
+            following = page.get_by_role("tab", name=TABS[k + 1], exact=True, selected=True)
+            following.wait_for(timeout=LONGEST)
