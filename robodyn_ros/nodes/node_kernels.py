@@ -65,7 +65,8 @@ _BRAKE = (_passivity, _damp_momentum, _excursion, largest_speed, _limit)
 SIMULATOR = (rigid_step, *_MASS_MATRIX, *_BRAKE)
 DETECTOR = (
     judge, follow_touch, restart, set_step, restart_observer, forget_times, restart_noise,
-    restart_contact, mark_joints, restart_case, *_SAMPLES, applied_torque, builtin, _jacobian,
+    restart_contact, mark_joints, restart_case, *_SAMPLES, applied_torque, _jacobian,
+    *_MASS_MATRIX,
 )  # fmt: skip
 NAMES = (follow_case, weigh_link, pause_case, *_LINKS)  # that find link and cause of a contact
 CONTROLLER = (

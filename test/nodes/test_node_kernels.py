@@ -51,6 +51,20 @@ with bench(*makers, args=["--params-file", sys.argv[1]]) as there:
 print(sorted(kernel.__name__ for kernel in loaded() - first), "REACTING" in reacted)
 """
 
+# What a detector calls while it is made
+MADE = """
+import sys
+import rclpy
+from robodyn_ros.dynamics.compile import KERNELS
+from robodyn_ros.dynamics.compile_ahead import with_callees
+from robodyn_ros.nodes.dynamics_node import DETECTOR, NAMES, DynamicsNode
+
+rclpy.init(args=sys.argv)
+DynamicsNode().destroy_node()
+loaded = {kernel for kernel in KERNELS if "compiled" in kernel.__dict__}
+print(sorted(kernel.__name__ for kernel in loaded - set(with_callees((*DETECTOR, *NAMES)))))
+"""
+
 
 @pytest.fixture
 def env(tmp_path):
@@ -100,6 +114,13 @@ def test_a_signal_during_compilation_ends_a_node_with_one_line(env, number):
     rest = process.communicate(timeout=60)[1]
     assert len(lines) == 1
     assert (process.returncode, rest) == (0, "interrupted while compiling kernels\n")
+
+
+def test_a_detector_is_made_of_its_own_kernels(env):
+    del env["NUMBA_CACHE_DIR"]
+    command = ["-c", MADE, "--ros-args", "--params-file", str(share_path("config", "demo.yaml"))]
+    done = subprocess.run([sys.executable, *command], env=env, capture_output=True, text=True)
+    assert done.stdout == "[]\n", done.stdout + done.stderr
 
 
 def test_no_kernel_is_left_for_the_control_loop(tmp_path, env):
