@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from html import escape
 
 import viser
@@ -12,7 +11,6 @@ from ..simulation.disturbances import FAULT_DEFAULTS, KINDS, ON_ALL_JOINTS
 from .controls import Answers, ArmClient, RunLater, add_buttons
 
 ALL_JOINTS = "all joints"
-USUAL = "usual"  # value of a fault that is left to the plant
 GRIP_OFFSET = 0.05  # [m], of a payload's centre along the z axis of its link
 
 
@@ -28,13 +26,14 @@ class FaultControls:
         run_later: RunLater,
     ) -> None:
         self.client, self.answers = client, answers
+        self._shown = ""  # kind whose usual value stands in the box
         joints, links = (*model.joint_names, ALL_JOINTS), model.link_names
         middle = joints[min(3, model.n - 1)]
         with gui.add_folder("Inject a fault"):
             self.kind = gui.add_dropdown("fault", tuple(KINDS))
             self.about = gui.add_html("")
             self.joint = gui.add_dropdown("joint", joints, initial_value=middle)
-            self.value = gui.add_text("value", USUAL)
+            self.value = gui.add_number("value", 0.0, step=0.05)
             actions = {"Inject": self.inject, "Mend": self.mend}
             add_buttons(gui, run_later, "simulated", actions)
         with gui.add_folder("Payload"):
@@ -46,29 +45,27 @@ class FaultControls:
             add_buttons(gui, run_later, "detector", {"Accept": self.accept})
 
     def update(self) -> None:
-        """Say what the chosen fault does; what acts is in the banner."""
+        """Say what the chosen fault does, with its usual value; what acts is in the banner."""
         kind = self.kind.value
-        usual = FAULT_DEFAULTS.get(kind)
-        text = KINDS[kind] + ("" if usual is None else f"; usual: {usual:g}")
-        content = f'<div style="font-size:12px;padding:0 12px 6px">{escape(text)}</div>'
-        if content != self.about.content:
-            self.about.content = content
+        if kind == self._shown:
+            return
+        self._shown = kind
+        self.about.content = (
+            f'<div style="font-size:12px;padding:0 12px 6px">{escape(KINDS[kind])}</div>'
+        )
+        self.value.value = FAULT_DEFAULTS.get(kind, 0.0)
+        self.value.disabled = kind not in FAULT_DEFAULTS
 
     def inject(self) -> None:
         """Inject the chosen fault into the simulated arm."""
-        kind, joint, text = self.kind.value, self.joint.value, self.value.value.strip()
+        kind, joint = self.kind.value, self.joint.value
         if joint == ALL_JOINTS and kind not in ON_ALL_JOINTS:
             self.answers.show(False, f"{kind} is a fault of one joint: choose it")
             return
-        value = _number(text)
-        if value is None and text not in ("", USUAL):
-            self.answers.show(False, f"value of a fault: a number or '{USUAL}', not '{text}'")
-            return
-        usual = FAULT_DEFAULTS.get(kind, 0.0)
         named = {
             "fault.kind": kind,
             "fault.joint": "" if joint == ALL_JOINTS else joint,
-            "fault.value": [usual if value is None else value],
+            "fault.value": [float(self.value.value)],
         }
         self.client.set("simulator_node", named, self.answers.to(f"inject {kind}, {joint}"))
 
@@ -94,11 +91,3 @@ class FaultControls:
     def accept(self) -> None:
         """Let the detector take over the payload that it has found."""
         self.client.call("dynamics_node", "accept_payload", self.answers.to("accept payload"))
-
-
-def _number(text: str) -> float | None:
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if math.isfinite(value) else None
