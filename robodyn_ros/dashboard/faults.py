@@ -8,7 +8,7 @@ import viser
 
 from ..model.robot import RobotModel
 from ..simulation.disturbances import FAULT_DEFAULTS, KINDS, ON_ALL_JOINTS
-from .controls import Answers, ArmClient, RunLater, add_buttons
+from .controls import Answers, ArmClient, RunLater, add_buttons, set_value
 
 ALL_JOINTS = "all joints"
 GRIP_OFFSET = 0.05  # [m], of a payload's centre along the z axis of its link
@@ -53,7 +53,7 @@ class FaultControls:
         self.about.content = (
             f'<div style="font-size:12px;padding:0 12px 6px">{escape(KINDS[kind])}</div>'
         )
-        self.value.value = FAULT_DEFAULTS.get(kind, 0.0)
+        set_value(self.value, FAULT_DEFAULTS.get(kind, 0.0))
         self.value.disabled = kind not in FAULT_DEFAULTS
 
     def inject(self) -> None:
