@@ -40,9 +40,10 @@ help:  ## this list
 demo: $(DEMO)  ## the collision demo; ARGS="…" goes to robodyn demo, e.g. --headless --duration 20
 	$(BIN)/robodyn demo $(ARGS)
 
+# Three workers for two cores: one of them waits most of the time, for nodes that keep real time.
 test: $(TEST)  ## lint, then all tests but the long ones; ARGS="…" goes to pytest
 	@$(MAKE) --no-print-directory -j 2 lint kernels
-	OPENBLAS_NUM_THREADS=1 ROS_PYTHON_CHECK_FIELDS=1 $(BIN)/python -m pytest -n 2 -m "not long" $(ARGS)
+	OPENBLAS_NUM_THREADS=1 ROS_PYTHON_CHECK_FIELDS=1 $(BIN)/python -m pytest -n 3 -m "not long" $(ARGS)
 
 test-long: $(TEST)  ## tests that need minutes, or a machine of their own, one after the other
 	ROS_PYTHON_CHECK_FIELDS=1 $(BIN)/python -m pytest -m long --durations 0 $(ARGS)
