@@ -33,10 +33,12 @@ class ParameterInput:
         self.handle, self._shown, self._send = handle, shown, send
         self._delay, self._clock = delay, clock
         self._changed_at: float | None = None  # [s], by the user, not sent yet
+        self._chosen: Any = None
         handle.on_update(self._on_update)
 
     def _on_update(self, event: viser.GuiEvent) -> None:
         if event.client is not None:  # not when the page itself shows the node's value
+            self._chosen = self.handle.value  # now: a frame may show the node's value again
             self._changed_at = self._clock()
 
     def update(self) -> None:
@@ -45,7 +47,7 @@ class ParameterInput:
         if self._changed_at is not None:
             if self._clock() - self._changed_at >= self._delay:
                 self._changed_at = None
-                self._send(handle.value)
+                self._send(self._chosen)
             return
         value = self._shown()
         if value is None:
