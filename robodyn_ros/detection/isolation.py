@@ -179,7 +179,8 @@ class ContactIsolator:
         sure = lead == 1.0 or posterior[best] >= lead * (1.0 - posterior[best])
         near = posterior * lead >= posterior[best]
         first = best if sure else int(np.flatnonzero(near)[0])
-        carried = np.array([_carries(model, first, i) for i in range(len(posterior))])
+        rows = range(len(posterior))
+        carried = np.array([_carries(model, first, i) for i in rows])
         name = model.link_names[first]
         if not sure:
             names = [model.link_names[i] for i in np.flatnonzero(near)]
@@ -188,7 +189,7 @@ class ContactIsolator:
                 return Isolation(None, 0.0, reason, posterior=told)
             total = float(posterior[carried].sum())
             return Isolation(None, total, reason, True, name, posterior=told)
-        outer = np.flatnonzero(carried & (np.arange(len(posterior)) != first))
+        outer = np.flatnonzero(carried & (np.array(rows) != first))
         alike = [i for i in outer if fit[i] > fit[first] - AS_WELL and posterior[i] > POSSIBLE]
         inner = [i for i in range(first) if _carries(model, i, first)]
         inner = [i for i in inner if fit[i] > fit[first] - AS_WELL and posterior[i] > LIKELY]
@@ -196,7 +197,7 @@ class ContactIsolator:
         if inner and not alike:
             innermost = model.link_names[inner[0]]
             reason = f"a push on {innermost} explains the residual as well"
-            total = float(posterior[inner[0] :].sum())
+            total = sum(told[model.link_names[i]] for i in rows if _carries(model, inner[0], i))
             return Isolation(name, total, reason, True, innermost, force, point, None, told)
         if not alike:
             pose = forward_kinematics(model, q, name)

@@ -202,6 +202,37 @@ def test_two_branches_at_once_give_no_link():
     assert both.link is None and "left or right" in both.reason
 
 
+def test_the_confidence_of_or_beyond_is_that_of_the_carried_links():
+    """A trunk with two branches: the other branch is not beyond the first link of one."""
+    parent = {"trunk": "base", "upper": "trunk", "fore": "upper", "other": "trunk"}
+    body = '<link name="{}"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" '
+    body += 'ixz="0" iyz="0"/></inertial></link>'
+    joint = '<joint name="j_{0}" type="continuous"><parent link="{1}"/><child link="{0}"/>'
+    joint += '<origin xyz="{2}"/><axis xyz="{3}"/></joint>'
+    places = ("0 0 0.1", "0 0.2 0.1", "0 0 0.3", "0 -0.2 0.1")
+    axes = ("0 0 1", "1 0 0", "0 1 0", "0 1 0")
+    parts = [body.format(name) for name in ("base", *parent)]
+    parts += [joint.format(*row) for row in zip(parent, parent.values(), places, axes)]
+    model = rd.load_urdf(f"<robot name='y'>{''.join(parts)}</robot>")
+    assert model.link_names == tuple(parent)
+    random = np.random.default_rng(0)
+    points = random.normal(size=(200, 3)) * 0.1
+    normals = points / np.linalg.norm(points, axis=1)[:, None]
+    isolator = ContactIsolator(model, LinkSurfaces(points, normals, np.arange(0, 201, 50)))
+    carried = {"trunk": list(parent), "upper": ["upper", "fore"], "fore": ["fore"]}
+    carried["other"] = ["other"]
+    seen = 0.0
+    for _ in range(300):
+        q, r = random.uniform(-1.0, 1.0, (2, 4)) * [[1.0], [10.0]]
+        found = isolator.locate(q, r, np.full(4, 0.3**2))
+        if found.beyond:
+            beyond = sum(found.posterior[name] for name in carried[found.innermost])
+            assert found.confidence == pytest.approx(beyond)
+            if found.innermost == "upper":
+                seen = max(seen, found.posterior["other"])
+    assert seen > 0.05
+
+
 def test_work_can_be_spread_link_by_link(isolator):
     r = push("link_6", (0.03, 0.04, 0.0), [15.0, -18.0, 4.0])
     work, pauses = isolator.located_by_link(Q, r, NOISE), 0
