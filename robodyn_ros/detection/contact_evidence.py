@@ -172,8 +172,10 @@ def _weigh_cone(G, h, n, cones, c, least):
         inside = _log_normal_cdf(z)
         fit += inside
         value += inside + LOG_2  # twice as likely a priori as in the whole space
-        if z < 6.0:  # the mean moves into the surface
-            x = add(x, scale(math.exp(-0.5 * z * z - HALF_LOG_2PI - inside) / deviation, u))
+        if z < 6.0:  # the mean moves into the surface, about which the force scatters less
+            shift = math.exp(-0.5 * z * z - HALF_LOG_2PI - inside)
+            x = add(x, scale(shift / deviation, u))
+            spread -= min(shift * (shift + z), 1.0) * dot(u, u) / deviation**2
     return value, x, spread, fit
 
 

@@ -105,6 +105,36 @@ def test_evidence_is_the_mean_likelihood_of_random_pushes():
     np.testing.assert_allclose(np.log(told), np.log(expected), atol=0.08)
 
 
+def test_a_force_is_unknown_from_its_own_deviation_on():
+    """An independent oracle: mean and deviation of forces drawn from the prior, by likelihood."""
+    random = np.random.default_rng(3)
+    point, n = np.array([[0.05, 0.02, 0.1]]), np.array([[0.6, 0.0, 0.8]])
+    start = np.array([0, 0, 0, 0, 0, 0, 0, 1])
+    R, _ = pose("link_7")
+    J = rd.jacobian(ARM, Q, "link_7", point[0])[:3]
+    inward, S = R @ n[0], np.diag([1.5, 1.5, 0.9, 0.9, 0.5, 0.5, 0.2]) ** 2
+    y = J.T @ (0.5 * inward + 8.0 * R[:, 1])  # nearly along the surface
+    f = random.normal(size=(400_000, 3)) * 10.0
+    f += (np.abs(f @ inward) - f @ inward)[:, None] * inward
+    e = y - f @ J
+    weights = np.exp(-0.5 * np.einsum("ij,jk,ik->i", e, np.linalg.inv(S), e))
+    weights /= weights.sum()
+    mean = weights @ f
+    exact = np.sqrt(weights @ np.sum((f - mean) ** 2, axis=1)) / np.linalg.norm(mean)
+    for share, told in ((0.97, False), (1.03, True)):
+        settings = IsolationSettings(
+            force=(10.0,),
+            cone=(1.0,),
+            any_direction=0.0,
+            model_error=0.0,
+            cross_talk=0.0,
+            force_error=float(share * exact),
+        )
+        found = ContactIsolator(ARM, LinkSurfaces(point, n, start), settings).locate(Q, y, S)
+        assert (found.force is not None) == told
+    np.testing.assert_allclose(found.force, mean, atol=0.05)
+
+
 def test_force_and_point_are_those_of_the_push():
     """One point on link_7, six joints that feel it: force as by least squares."""
     points = np.array([[0.02, 0.05, 0.1]])
