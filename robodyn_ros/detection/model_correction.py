@@ -36,9 +36,9 @@ def correct_model(
 
     logs: one or more (t, q, qd, tau), (T,) and (T, n) each as for `residual`; about half a minute
     in which all joints move far. friction: the torque includes the model's friction; correct it,
-    too. errors: their standard deviations. gain [1/s]: of the residual; a low one averages noise.
-    noise: standard deviation of each joint's residual (n,) [N m or N]; by default estimated from
-    the logs.
+    too. errors: their bounds, taken for sqrt(3) standard deviations. gain [1/s]: of the residual;
+    a low one averages noise. noise: standard deviation of each joint's residual (n,) [N m or N];
+    by default estimated from the logs.
     """
     if not logs:
         raise ArgumentError("correct_model needs at least one log of contact-free motion")

@@ -43,7 +43,7 @@ def external_wrench(
     residual does not determine a torque. weights: of each joint's residual (n,), e.g.
     1 / threshold. likely: expected size of the force [N] if weights are 1 / noise; it keeps
     directions that hardly load any joint from turning noise into a large force. Components that
-    load no joint are 0; `force_doubt` bounds the error.
+    load no joint are 0; `force_doubt` is the error of a pure force.
     """
     q, r = checked(model, q=q, r=r)
     moves = carrying_joints(model, link)
@@ -73,11 +73,12 @@ def force_doubt(
     *,
     noise: npt.ArrayLike,
 ) -> float:
-    """Return the error bound [N] of a force from `external_wrench`, in its worst direction.
+    """Return the standard deviation [N] of a pure force, in its worst direction.
 
-    noise: error of each joint's residual (n,) [N m or N]; standard deviations give a standard
-    deviation. The force must have been estimated with weights = 1 / noise. The bound is infinite
-    if a force in some direction loads no joint.
+    noise: standard deviation of each joint's residual (n,) [N m or N], independent of the others.
+    The force is that of `external_wrench` with force_only=True and weights = 1 / noise. If errors
+    up to `noise` may come together in all joints, it is off by at most sqrt(n) times this. It is
+    infinite if a force in some direction loads no joint.
     """
     (q,) = checked(model, q=q)
     off = per_joint(model, "noise", noise)

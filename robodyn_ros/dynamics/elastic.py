@@ -10,7 +10,8 @@ it follows tau_J with the lag e = D / K, 1 ms for 10 N m s/rad on 1e4 N m/rad:
 
     K (theta - q) = tau_J - e tau_J' + e^2 tau_J'' - ...
 
-Here the series ends so that the second equation holds exactly; e^3 tau_J''' / K is left out.
+Here the series ends so that the second equation holds exactly. Left out are e^3 tau_J''' / K of
+the deflection, but e tau_J''' / K of its second derivative: so Ia e tau_J''' / K of the torque.
 """
 
 from typing import Any, NamedTuple

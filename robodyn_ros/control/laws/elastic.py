@@ -7,10 +7,11 @@ theta_d, its derivatives and the joint torque tau_J,d come from `dynamics.elasti
 `force_jerk` along the reference. The feedback of the motors acts where they push, so that it takes
 energy from arm and springs whatever the posture: with L = 0 and a reference at rest,
 
-    V = kinetic energy + 1/2 d^T K d + 1/2 e^T K_P e + potential of gravity,  Vdot <= 0
+    V = kinetic energy + U(q) + 1/2 d^T K d + 1/2 e^T K_P e + e^T g(q_d)
+    Vdot = -thetad^T K_D thetad - dd^T D dd  <= 0
 
-as for a `PdGravityController` with gravity at the desired posture. Feedback of the links raises
-the damping further.
+with e = theta_d - theta and the deflection d = theta - q, as for a `PdGravityController` with
+gravity at the desired posture. Feedback of the links raises the damping further.
 """
 
 import math
