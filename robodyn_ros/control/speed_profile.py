@@ -98,7 +98,10 @@ def _barrier(cells, limits, y_max, ds, y, weight):
 
 @inline
 def _newton(cells, limits, y_max, ds, y, weight, work):
-    """Fill rows of `work`: gradient and three diagonals of the barrier function's Hessian."""
+    """Fill rows of `work`: gradient and three diagonals of the barrier function's Hessian.
+
+    What the curve of the torque rate's bound adds is left out: it is negative.
+    """
     nodes = y.size
     slope, h0, h1, h2 = work[0], work[1], work[2], work[3]
     for k in range(nodes):

@@ -131,8 +131,9 @@ def calibrate(
 
 
 def _lowest_cover(features: list[Array], r: Array, admitted: int) -> Array:
-    """Return weights w >= 0 with w . features >= r in all samples but `admitted` moments, and the
-    smallest mean: a linear program, solved on the samples that become active.
+    """Return weights w >= 0 with w . features >= r in all samples but `admitted` moments, and a
+    small mean: a linear program, solved on the samples that become active. Moments are left out
+    one by one; without any, the mean is the smallest.
     """
     F = np.column_stack(features)
     keep = np.ones(r.size, dtype=bool)
