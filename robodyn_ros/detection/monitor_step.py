@@ -10,7 +10,7 @@ from ..dynamics.compile import uncounted_inline as inline
 from ..dynamics.compile import uncounted_kernel as kernel
 from ..model.packed_model import U
 from ..sensing.gap_compensation import fill_gap, restart_gap, shrink
-from ..sensing.stuck import READING, find_stuck, forget_readings
+from ..sensing.stuck import EXPECTED, READING, find_stuck, forget_readings
 from .contact_mean import MOMENTUM, NO, OVER, SPEED, Y, restart_contact, take_contact
 from .contact_mean import Q as MEAN_Q
 from .detector import COLLISION_ON, CONTACT_ON, FORCES, ON, Level, follow, forget_times
@@ -48,6 +48,7 @@ STOP_DISTANCE = 0.02  # [rad or m] from the end of a joint's range, where its st
 MIN_TRAVEL = 0.0004  # [rad or m], by the velocity, that a position would not miss
 OWN_SHARE = 0.5  # of the residual that the torque itself has made, of a frozen reading
 TREND_TIME = 0.015  # [s], over which a torque is smoothed where its joint's velocity is noisy
+BALANCED_TIME = 0.3  # [s] for which torque and model agree at a stuck reading: the joint is at rest
 NOISE_TIME = 1.0  # [s], over which the noise of the velocity is averaged
 STOP_SHARE = 0.3  # of its residual over threshold: other joints feel less at a stop
 
@@ -60,7 +61,8 @@ RESTARTS, USABLE, LATE = 1, 2, 4
 # Scalars: time of the previous sample [s], whether there was one, time since the detector was
 # reset and its settling time [s], the observer's longest step [s], whether velocity matters to the
 # thresholds, whether torque is commanded, share of the threshold that counts for stuck readings,
-# with their time [s] and number of samples, the stuck joint, the scale of the effort, whether all
+# with their time [s] and number of samples, the stuck joint, for how long [s] its residual has been
+# small; the scale of the effort, whether all
 # joints are tested together by their noise; duration of the step [s], 0 if its external torque is
 # not known; 0, or a decision about the link is due: that duration, negative if the contact is
 # over; 0, or the joint at its stop: counted from 1, negative at the lower one; speed within which
@@ -77,6 +79,7 @@ RESTARTS, USABLE, LATE = 1, 2, 4
     STUCK_TIME,
     STUCK_SAMPLES,
     STUCK_JOINT,
+    BALANCED,
     EFFORT_FACTOR,
     NOISE_TEST,
     STEP,
@@ -84,7 +87,7 @@ RESTARTS, USABLE, LATE = 1, 2, 4
     STOP,
     DRAG_SPEED,
     SCALARS,
-) = (U(k) for k in range(18))
+) = (U(k) for k in range(19))
 # Rows, n numbers each: residual, previous velocity, smoothed acceleration, torque, its mean over
 # the step and its change, residual without what gaps may have caused, observer gain, contact
 # threshold at rest (inf for a masked joint), torque change that counts for stuck readings, the
@@ -221,6 +224,23 @@ def _find_stop(rows, stopped, q, r):
     return 0.0
 
 
+@inline
+def _stuck_joint(stuck, own, rows, found, dt):
+    """Return the joint whose reading is stuck, -1 if none is. It stays so until its reading
+    changes, or until its residual is small again: held by friction, an arm at rest reads the same.
+    """
+    k = int(own[STUCK_JOINT])
+    if k < 0:
+        own[BALANCED] = 0.0
+        return found
+    balanced = abs(rows[R, k]) <= own[STUCK_SHARE] * rows[LIMIT, k]
+    own[BALANCED] = own[BALANCED] + dt if balanced else 0.0
+    if own[BALANCED] < BALANCED_TIME:
+        return k
+    stuck[EXPECTED, k] = 0.0
+    return -1
+
+
 def _judge(
     observer, gap, gap_common, scale, scale_time, stuck, ring, noise, noise_own, whitening,
     before, contact, contact_own, detector, common, own, rows,
@@ -317,8 +337,7 @@ def _judge(
             if abs(r[k]) <= limit or (measured and (moving or pushed)):
                 enough[k] = math.inf
         found = find_stuck(stuck, q, trend, enough, dt, own[STUCK_TIME], own[STUCK_SAMPLES])
-        if own[STUCK_JOINT] < 0.0:
-            own[STUCK_JOINT] = found
+        own[STUCK_JOINT] = _stuck_joint(stuck, own, rows, found, dt)
         if own[STUCK_JOINT] >= 0.0:
             forget_times(detector)
             own[SETTLED] = 0.0

@@ -32,11 +32,14 @@ from .stamps import (
     VELOCITY,
 )
 from .stuck import ROWS as STUCK_ROWS
-from .stuck import SECONDS, find_stuck
+from .stuck import EXPECTED, SECONDS, find_stuck
 
 Array = npt.NDArray[np.float64]
 
 TURN = 2.0 * math.pi
+# A wrong velocity must not reject an arm at rest for long after it: what it integrates to is
+# bounded by so many limits, and forgotten with a time constant [s]
+MOST_TRAVEL, FADE_TIME = 2.0, 0.5
 
 # Rows, n numbers each: last valid position, speed limit, whether the joint turns without end, its
 # position limits, where it seems to have jumped to; then work space for the stuck check
@@ -100,6 +103,21 @@ def _stays_there(rows, scalars, q, samples, same_place):
 
 
 @inline
+def _find_stuck(rows, stuck, limits, q, qd, since):
+    """Return the joint whose position stays the same although its velocity says that it moves."""
+    n = U(q.size)
+    # After a gap one noisy velocity says nothing about the whole of it
+    moving, fade = min(since, limits[STUCK_TIME]), math.exp(-since / FADE_TIME)
+    for k in range(n):
+        rows[MOTION, k] = moving * qd[k] if qd.size > 0 else 0.0
+        most = MOST_TRAVEL * rows[TRAVEL, k]
+        stuck[EXPECTED, k] = fade * min(max(stuck[EXPECTED, k], -most), most)
+    return find_stuck(
+        stuck, q, rows[MOTION], rows[TRAVEL], since, limits[STUCK_TIME], limits[STUCK_SAMPLES]
+    )
+
+
+@inline
 def judge_values(clock, clock_limits, rows, scalars, limits, stuck, q, qd, tau):
     """Judge a state whose time was accepted: return cause * n + joint, ACCEPTED if it is valid.
 
@@ -119,13 +137,7 @@ def judge_values(clock, clock_limits, rows, scalars, limits, stuck, q, qd, tau):
     # A reading is judged against the one before it, whether that was valid or not.
     since = max(t - scalars[JUDGED], 0.0) if math.isfinite(scalars[JUDGED]) else 0.0
     scalars[JUDGED] = t
-    # After a gap one noisy velocity says nothing about the whole of it
-    moving = min(since, limits[STUCK_TIME])
-    for k in range(n):
-        rows[MOTION, k] = moving * qd[k] if measured else 0.0
-    frozen = find_stuck(
-        stuck, q, rows[MOTION], rows[TRAVEL], since, limits[STUCK_TIME], limits[STUCK_SAMPLES]
-    )
+    frozen = _find_stuck(rows, stuck, limits, q, qd, since)
     if jumped >= 0:
         scalars[WITHIN] = within  # doubt does not grant a joint more time
         if not _stays_there(rows, scalars, q, limits[JUMP_SAMPLES], limits[SAME_PLACE]):

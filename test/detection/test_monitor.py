@@ -210,3 +210,23 @@ def test_a_monitor_takes_measured_torque_for_a_push(commanded):
         assert level is Level.CLEAR
     else:
         assert levels[-1] is Level.COLLISION
+
+
+def test_an_arm_that_friction_holds_is_clear_again_once_its_torque_is_right():
+    """A command off by 8 N m for 50 ms moves nothing: the reading stays the same all the time."""
+    monitor = ContactMonitor(MODEL, SETTINGS, commanded=True)
+    g, off = rd.gravity_torque(MODEL, Q), np.array([0.0, 8.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+
+    def stay(seconds, tau):
+        for _ in range(round(seconds / DT)):
+            stay.t += DT
+            verdict = monitor.update(valid_sample(stay.t, Q, STILL, tau))
+        return verdict
+
+    stay.t = 0.0
+    assert stay(0.2, g).level is Level.CLEAR
+    verdict = stay(0.05, g + off)
+    assert verdict.level is Level.UNKNOWN and "joint_2" in verdict.cause
+    assert stay(0.2, g).level is Level.UNKNOWN  # a torque that passes by is not yet right
+    assert stay(0.6, g).level is Level.CLEAR
+    assert stay(1.0, g + off).level is Level.UNKNOWN

@@ -230,6 +230,15 @@ def test_a_stuck_reading_is_said_to_last_as_long_as_it_does():
     assert found == pytest.approx(3.0, abs=0.01)
 
 
+def test_a_wrong_velocity_of_an_arm_at_rest_is_forgotten_within_a_second():
+    sampler = Sampler(MODEL)
+    samples = stuck_for(sampler, 0.3)
+    assert not samples[-1].status.valid
+    rest = [take(sampler, 1.3 + 0.001 * k, q=(0.1, 0.3)) for k in range(1000)]
+    assert not rest[100].status.valid
+    assert rest[-1].status.valid
+
+
 def test_a_joint_that_reads_the_same_after_a_gap_is_not_stuck():
     sampler = Sampler(MODEL)
     take(sampler, 1.0, q=(0.1, 0.0), qd=(0.3, 1.0))
