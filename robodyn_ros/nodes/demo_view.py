@@ -23,9 +23,10 @@ COLOURS = {"UNKNOWN": "yellow", "CLEAR": "green", "CONTACT": "dark_orange", "COL
 SCRIPT_DELAY = 2.0  # [s] by which a push of the script may come late
 PLOT_TOP = 3.0  # least height of the plot's axes, times the collision threshold
 EVENT_HEADINGS = (
-    "time\n[s]", "pushed", "force\n[N]", "told", "link", "force\n[N]", "delay\n[ms]", "judgement"
-)  # fmt: skip
-FAULT_HEADINGS = ("time\n[s]", "fault", "told", "delay\n[s]", "judgement")
+    *("time\n[s]", "pushed", "force\n[N]"),
+    *("detected", "link", "force\n[N]", "delay\n[ms]", "judgement"),
+)
+FAULT_HEADINGS = ("time\n[s]", "fault", "reported", "delay\n[s]", "judgement")
 
 
 def live_table(observer: DemoObserver, duration: float, page: str = "") -> Group:
@@ -81,7 +82,7 @@ def events_table(events: list[Event]) -> Table:
 
 
 def print_tables(observer: DemoObserver, console: Console) -> None:
-    """Print the pushes, and the faults if there are any, each with what was told."""
+    """Print the pushes, and the faults if there are any, each with the detector's report."""
     events, faults = observer.events(), observer.fault_events()
     if events or not faults:
         console.print(events_table(events))
@@ -90,7 +91,7 @@ def print_tables(observer: DemoObserver, console: Console) -> None:
 
 
 def faults_table(events: list[FaultEvent]) -> Table:
-    """Return a row per fault or false name: the truth, what was told, and a judgement."""
+    """Return a row per fault or false name: the truth, the report, and a judgement."""
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False)
     for heading in FAULT_HEADINGS:
         table.add_column(escape(heading), justify="right" if "[" in heading else "left")
@@ -131,7 +132,7 @@ def verdict(observer: DemoObserver) -> tuple[bool, str]:
     seen = len(observer.faults) >= observer.scripted_faults
     parts = [
         found if pushes else "nothing pushed the arm",
-        *([f"{named} of {len(expected)} faults and payloads told rightly"] if expected else []),
+        *([f"{named} of {len(expected)} faults and payloads named rightly"] if expected else []),
         *([f"{false} false name{'s' if false > 1 else ''}"] if false else []),
         *([] if seen else ["not all faults of the script were seen"]),
         f"{alarms} false alarm{'s' if alarms > 1 else ''}" if alarms else "no false alarm",
