@@ -108,11 +108,10 @@ def parameters():
         for table, row in TABLES.get(node, {}).items():
             rows.append((f"{table}.names", (), About("names of your choice", fixed=True)))
             rows += leaves(row(), f"{table}.<name>.")
-        lines += ["", f"## {node}", "", "| parameter | default | unit | range | meaning |"]
+        lines += ["", f"## {node}", "", "| parameter | meaning | default | unit | range |"]
         lines.append("|---|---|---|---|---|")
         for name, value, about in rows:
-            fixed = " (fixed)" if about.fixed else ""
-            cells = (f"`{name}`", shown(value), about.unit, bounds(about), about.text + fixed)
+            cells = (f"`{name}`", meaning(about), shown(value), about.unit, bounds(about))
             lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines) + "\n"
 
@@ -126,10 +125,14 @@ def shown(value):
     return f"{value:g}" if isinstance(value, float) else str(value) or "empty"
 
 
+def meaning(about):
+    """Return what a parameter means, its choices, and whether it is fixed."""
+    choices = f"; one of {', '.join(about.choices)}" if about.choices else ""
+    return about.text + choices + (" (fixed)" if about.fixed else "")
+
+
 def bounds(about):
-    """Return the allowed values of a parameter for people; empty: any."""
-    if about.choices:
-        return ", ".join(about.choices)
+    """Return the range of a parameter for people; empty: any, or one of its choices."""
     low, high = (f"{x:g}" if math.isfinite(x) else "" for x in (about.low, about.high))
     return f"{low} to {high}" if low and high else f"≥ {low}" if low else f"≤ {high}" * bool(high)
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from . import palette
 from .errors import ArgumentError
 
 # The browser blocks every request; plotly compiles its drawing code at run time.
@@ -20,12 +21,15 @@ OFFLINE = (
     "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; "
     "img-src data: blob:"
 )
+COLOURS = f"""
+:root {{ --ink: {palette.INK}; --soft: {palette.SOFT}; --line: {palette.LINE};
+        --paper: {palette.PAPER}; --ground: {palette.GROUND}; --accent: {palette.BLUE};
+        --bad: {palette.RED}; --warn: {palette.AMBER}; --sans: {palette.SANS};
+        --mono: {palette.MONO}; }}
+"""
 STYLE = """
-:root { --ink: #1d2733; --soft: #5d6b7a; --line: #dfe5ec; --paper: #fff; --ground: #f3f5f8;
-        --accent: #2a6fb0; --bad: #c0392b; --good: #2e8b57; --warn: #d68910; }
 * { box-sizing: border-box; }
-body { font: 15px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; margin: 0;
-       color: var(--ink); background: var(--ground); }
+body { font: 15px/1.5 var(--sans); margin: 0; color: var(--ink); background: var(--ground); }
 main { max-width: 78rem; margin: 0 auto; padding: 1.5rem 1rem 4rem; }
 h1 { font-size: 1.65rem; margin: .2rem 0 .1rem; }
 h2 { font-size: 1.15rem; margin: 0 0 .6rem; }
@@ -44,28 +48,30 @@ th { color: var(--soft); font-weight: 600; font-size: .82rem; }
 td.text, th.text { text-align: left; white-space: normal; }
 .COLLISION, .missed, .alarm { color: var(--bad); font-weight: 600; }
 .CONTACT, .held-out { color: var(--warn); font-weight: 600; }
-.warning { background: #fdebc8; color: #7a4a00; padding: .4rem .8rem; border-radius: 6px; }
-.bar { background: linear-gradient(to right, #cfe2f5 var(--share), transparent var(--share)); }
+.warning { border-left: 4px solid var(--warn); color: var(--warn); background: var(--ground);
+           padding: .4rem .8rem; border-radius: 6px; }
+.bar { background: linear-gradient(to right, color-mix(in srgb, var(--accent) 22%, transparent)
+       var(--share), transparent var(--share)); }
 .cards { display: grid; gap: .8rem 2.5rem;
          grid-template-columns: repeat(auto-fill, minmax(min(32rem, 100%), 1fr)); }
 .cards > div { overflow-x: auto; } .cards td { padding: .12rem .5rem; }
 details { margin: .8rem 0; } summary { cursor: pointer; color: var(--accent); }
-pre { background: #16202b; color: #e6edf3; padding: 1rem; border-radius: 8px; overflow-x: auto;
-      font: 13px/1.45 ui-monospace, Menlo, Consolas, monospace; margin: .4rem 0; }
+pre { background: var(--ink); color: var(--ground); padding: 1rem; border-radius: 8px;
+      overflow-x: auto; font: 13px/1.45 var(--mono); margin: .4rem 0; }
 button { font: inherit; padding: .35rem .8rem; border-radius: 6px; border: 1px solid var(--line);
-         background: #f8fafc; cursor: pointer; } button:hover { border-color: var(--accent); }
-button.on { background: var(--accent); color: #fff; border-color: var(--accent); }
+         background: var(--ground); cursor: pointer; }
+button:hover { border-color: var(--accent); }
+button.on { background: var(--accent); color: var(--paper); border-color: var(--accent); }
 input[type=range] { width: 100%; accent-color: var(--accent); }
 .row { display: flex; gap: .7rem; align-items: center; flex-wrap: wrap; }
 .big { font-size: 1.3rem; font-weight: 600; }
 @media print { button { display: none; } }
 """
 
-BLUE, ORANGE, RED, GREEN, GREY = "#2a6fb0", "#d68910", "#c0392b", "#2e8b57", "#94a3b8"
 LAYOUT: dict[str, Any] = {
     "template": "plotly_white",
     "margin": {"l": 72, "r": 16, "t": 28, "b": 42},
-    "font": {"family": "system-ui, sans-serif", "size": 12, "color": "#1d2733"},
+    "font": {"family": palette.SANS, "size": 12, "color": palette.INK},
     "hovermode": "x unified",
     "legend": {"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0},
 }
@@ -88,7 +94,7 @@ def page(title: str, *parts: str) -> str:
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{OFFLINE}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(title)}</title><style>{STYLE}</style></head>"
+        f"<title>{escape(title)}</title><style>{COLOURS}{STYLE}</style></head>"
         f"<body><main>{''.join(parts)}</main></body></html>\n"
     )
 

@@ -27,6 +27,8 @@ LEVEL_COLOURS = {
     "COLLISION": (RED, PAPER),
 }
 AMBER = "#8a5a00"  # orange, dark enough for text on white
+# Colour and dash of the thresholds, beside a solid blue residual
+THRESHOLD_LINES = {"contact": (ORANGE, "5px 3px"), "collision": (RED, "11px 4px")}
 
 # One per joint, and a dash as in SVG and plotly: two joints never share both
 JOINT_COLOURS = (BLUE, ORANGE, GREEN, RED, SKY, INK, PINK)

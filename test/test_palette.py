@@ -1,9 +1,11 @@
 """The palette under simulated colour blindness, and the contrast of its texts."""
 
+import re
 from itertools import combinations
 
 import numpy as np
 import pytest
+from source_tree import ROOT, source_files
 
 from robodyn_ros import palette
 
@@ -90,3 +92,16 @@ def test_texts_can_be_read():
     for line in LINES:
         if line not in (palette.ORANGE, palette.SKY):  # dashed, or broad, with a word beside it
             assert contrast(line, palette.PAPER) > 3.0
+
+
+def test_page_and_reports_take_their_colours_from_the_palette():
+    """No colour is written as a number elsewhere in the package."""
+    written = [
+        (str(path), colour)
+        for path in source_files()
+        if path.parts[0] == "robodyn_ros" and path.suffix == ".py" and path.name != "palette.py"
+        for colour in re.findall(
+            r"(?<![\w&])#(?:[0-9a-fA-F]{6}|[0-9a-fA-F]{3})\b", (ROOT / path).read_text()
+        )
+    ]
+    assert not written

@@ -36,7 +36,7 @@ def doctor(
     out: Annotated[Path | None, Option(help="Write the parameters to this YAML file.")] = None,
     as_json: common.JsonOption = False,
 ) -> None:
-    """Tell what a driver's joint states are: joints, rate, stamps, velocities, and its effort.
+    """Check a driver's joint states: names, rate, stamps, velocities, and what its effort is.
 
     Move the arm's heavy joints to and fro meanwhile: kind, sign and side of the effort show only
     then. Exit code 1 if a detector cannot run on this.

@@ -29,12 +29,14 @@ def detect(
     ] = None,
     jobs: Annotated[int | None, Option(help="Processes; by default one per core.")] = None,
     dask: Annotated[
-        str, Option(help="Address of a Dask scheduler, tcp://…, whose workers do it instead.")
+        str, Option(help="Address of a Dask scheduler, tcp://…, to use its workers.")
     ] = "",
-    out: Annotated[
-        Path, Option(help="Results, a line of JSON per recording; what stands there is kept.")
-    ] = Path("robodyn_detect.jsonl"),
-    again: Annotated[bool, Option("--again", help="Run all, also what stands there.")] = False,
+    out: Annotated[Path, Option(help="File of results, a line of JSON per recording.")] = Path(
+        "robodyn_detect.jsonl"
+    ),
+    again: Annotated[
+        bool, Option("--again", help="Run recordings that have a result, too.")
+    ] = False,
     each: Annotated[bool, Option("--each", help="List every recording, too.")] = False,
     effort: Annotated[str, Option(help="Torque from joint_states, command, or auto.")] = "auto",
     states: Annotated[
@@ -46,7 +48,8 @@ def detect(
 ) -> None:
     """Run the detector over many recordings; print one summary.
 
-    Run it again after an interruption: it goes on with what is missing. Exit code 1 if a recording
+    Run it again after an interruption: only missing recordings are analysed.
+    Exit code 1 if a recording
     could not be used.
     """
     from rich.progress import MofNCompleteColumn, Progress

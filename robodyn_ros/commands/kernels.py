@@ -18,7 +18,7 @@ PARTS = (  # those with kernels
 def warmup(
     nodes: Annotated[bool, Option("--nodes", help="Only what the ROS 2 nodes use.")] = False,
 ) -> None:
-    """Compile all kernels into the cache, so that no first start or call has to wait for it."""
+    """Compile all kernels into the cache, so that first starts and calls need not wait."""
     from ..dynamics.compile import KERNELS
     from ..dynamics.compile_progress import compile_with_progress
     from ..nodes import node_kernels

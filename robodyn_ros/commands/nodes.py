@@ -39,7 +39,7 @@ def demo(
         str, Option(help="collisions, payload, faults or all: what happens to the arm.")
     ] = "collisions",
     duration: Annotated[
-        float, Option(help=r"Duration \[s]; runs on until the arm is back.")
+        float, Option(help=r"Duration \[s]; the demo ends once the arm is back.")
     ] = 30.0,
     composed: Annotated[bool, Option(help="All nodes in one process.")] = False,
     headless: Annotated[bool, Option(help="No table and no page, for scripts.")] = False,
@@ -50,7 +50,7 @@ def demo(
 
     The plant differs from the model (masses by 3 %, centres of mass by 3 mm) and its sensors are
     noisy. Other scenarios: a payload is gripped, carried and released; one fault follows the
-    other. Exit code 0 only if every push was found with its link and every fault told rightly,
+    other. Exit code 0 only if every push was found with its link and every fault named rightly,
     without a false alarm, and the arm resumed.
     """
     with common.imports():

@@ -134,7 +134,7 @@ def configure(
     root: common.RootOption = None,
     tip: common.TipOption = None,
     lock: Annotated[
-        list[str] | None, Option(help="Joint to lock at 0, as a finger's; may be repeated.")
+        list[str] | None, Option(help="Joint to lock at 0, e.g. of a finger; may be repeated.")
     ] = None,
     out: Annotated[Path | None, Option(help="YAML file; by default printed.")] = None,
 ) -> None:

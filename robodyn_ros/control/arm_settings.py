@@ -24,7 +24,9 @@ class ArmSettings:
         "tracking", "form of the computed torque", choices=("tracking", "position", "predictive")
     )
     gravity_at: str = setting(
-        "measured", "pd_gravity: posture of the weight", choices=("measured", "desired")
+        "measured",
+        "pd_gravity: posture at which gravity is compensated",
+        choices=("measured", "desired"),
     )
     task: TaskSettings = group(TaskSettings)
     adaptive: AdaptiveSettings = group(AdaptiveSettings)
@@ -66,7 +68,7 @@ class ArmSettings:
         choices=("live", "strict"),
     )
     catch_up: float = setting(
-        1.25, "largest speed, over that of the trajectory, to make up for a delay", "", 1.0, 4.0
+        1.25, "largest speed-up of the trajectory to make up for a delay", "", 1.0, 4.0
     )
     reaction: str = setting(
         "stop",
@@ -78,7 +80,7 @@ class ArmSettings:
         (2.0,), "reflex, null_space: amplification of the external torque", "", 0.0, 100.0
     )
     admittance_gain: Numbers = setting(
-        (5.0,), "admittance: inertia of the arm over the apparent one", "", 1e-3, 100.0
+        (5.0,), "admittance: ratio of the arm's inertia to the apparent one", "", 1e-3, 100.0
     )
     admittance_damping: float = setting(
         10.0, "admittance: decay rate of the velocity", "1/s", 0.1, 100.0

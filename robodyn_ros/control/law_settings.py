@@ -16,7 +16,7 @@ class TaskSettings(ParameterSet):
     )
     orientation: bool = setting(True, "control its orientation, too")
     null_damping: float = setting(
-        10.0, "decay rate of motion that leaves the hand where it is", "1/s", 0.1, 100.0
+        10.0, "decay rate of null-space motion, which does not move the hand", "1/s", 0.1, 100.0
     )
     v_max: float = setting(0.5, "pose targets: largest velocity", "m/s", 1e-3, 10.0)
     a_max: float = setting(2.0, "pose targets: largest acceleration", "m/s^2", 1e-2, 100.0)

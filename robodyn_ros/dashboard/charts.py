@@ -7,7 +7,7 @@ from html import escape
 import numpy as np
 import numpy.typing as npt
 
-from ..palette import AMBER, BLUE, GREY, INK, ORANGE, RED, joint_line
+from ..palette import AMBER, BLUE, GREY, INK, RED, THRESHOLD_LINES, joint_line
 from .feed import HISTORY_SPAN, Feed
 from .panels import NUMBER, box, div, heading, row
 
@@ -19,8 +19,7 @@ ERROR_HEIGHT = "clamp(60px,9vh,100px)"
 CHART_TOP = 1.4  # smallest top of a residual chart, times the collision threshold
 GRID_SPACING = 2.0  # [s] between vertical lines
 BAND = 3.0  # standard deviations of the drawn noise
-# Colour on white paper, colour of the line, dash
-LEVELS = {"contact": (AMBER, ORANGE, "5 3"), "collision": (RED, RED, "11 4")}
+LEVELS = {"contact": AMBER, "collision": RED}  # colour of their texts on white paper
 
 
 def residual_charts(feed: Feed) -> str:
@@ -28,10 +27,10 @@ def residual_charts(feed: Feed) -> str:
     t, r = feed.residual.arrays()
     limits = {level: feed.limits[level].arrays() for level in LEVELS}
     key = "".join(
-        f'<span style="color:{text};white-space:nowrap">'
+        f'<span style="color:{LEVELS[level]};white-space:nowrap">'
         f'<svg width="26" height="7"><path d="M0 4H26" stroke="{line}" stroke-width="2" '
-        f'stroke-dasharray="{dash}"/></svg> {level}</span> '
-        for level, (text, line, dash) in LEVELS.items()
+        f'stroke-dasharray="{_dash(dash)}"/></svg> {level}</span> '
+        for level, (line, dash) in THRESHOLD_LINES.items()
     )
     key += (
         '<span style="white-space:nowrap">'
@@ -80,7 +79,7 @@ def _residual_row(
     top = _round_up(1.02 * max(float(np.abs(r).max(initial=0.0)), CHART_TOP * highest))
     now = float(r[-1]) if r.size else 0.0
     above = [level for level in LEVELS if level in present and abs(now) > present[level]]
-    colour, mark = (LEVELS[above[-1]][0], "▲" * len(above)) if above else (INK, "")
+    colour, mark = (LEVELS[above[-1]], "▲" * len(above)) if above else (INK, "")
     lines = ""
     if band is not None:
         middle, half = band
@@ -91,8 +90,9 @@ def _residual_row(
             f'fill="{GREY}" opacity=".28"/>'
         )
     for level, (times, y) in limits.items():
-        _, line, dash = LEVELS[level]
-        lines += "".join(_line(times, side * y, top, line, 1.2, dash) for side in (1.0, -1.0))
+        line, dash = THRESHOLD_LINES[level]
+        for side in (1.0, -1.0):
+            lines += _line(times, side * y, top, line, 1.2, _dash(dash))
     lines += _line(t, r, top, BLUE, 1.6)
     return _chart_row(name, f"{mark}{now:+.2f}", lines, RESIDUAL_HEIGHT, colour)
 

@@ -285,8 +285,8 @@ def _forget_changes(own, common):
 
 @kernel("int64(matrix, vector)")
 def restart_scale(own, common):
-    """Forget the filtered torque, as the observer forgets its residual, and all that was seen; a
-    scale that was told stands until the effort is a torque again.
+    """Clear the filtered torque, as the observer clears its residual, and the evidence. A
+    reported scale stands until the effort is a torque again.
     """
     told = common[TOLD]
     for k in range(U(common.size)):
@@ -334,13 +334,13 @@ class EffortScale:
         return EffortEvidence(scale, explained, int(joints))
 
     def forget(self) -> None:
-        """Forget everything that was seen and told."""
+        """Clear the filtered torque and the reported scale."""
         self.common[int(TOLD)] = math.nan
         restart_scale(self.own, self.common)
 
     def continue_from(self, other: "EffortScale") -> None:
-        """Continue with the filtered torque of another one that watched the same robot; what was
-        told is judged anew, since new settings may mend it.
+        """Take over the filtered torque of another one for the same robot, but not the scale
+        that it reported: new settings may have corrected it.
         """
         for row in (TAU, FILLED):
             self.own[int(row)] = other.own[int(row)]

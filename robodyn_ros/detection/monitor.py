@@ -192,7 +192,7 @@ class ContactMonitor:
 
     @property
     def found_payload(self) -> Payload | None:
-        """What the arm holds by the last case that was told to be a payload; None: nothing."""
+        """Payload of the last case that was named a payload; None: nothing held."""
         faults = self._parts.faults
         return None if faults is None else faults.found
 
@@ -536,7 +536,7 @@ def located(
 
 
 def stop_fault(case: Fault | None, joint: str) -> Fault:
-    """Return what is told of a joint at its stop; case: the cause that its torque looks like.
+    """Return the fault to report for a joint at its stop; case: the cause named so far.
 
     A joint that swings freely ends at its stop: that name stays.
     """

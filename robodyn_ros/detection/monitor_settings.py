@@ -108,7 +108,7 @@ class NoiseWindow(ParameterSet):
     )
     at_rest: tuple[float, ...] = setting(
         (0.0,),
-        "base once the whole arm has rested; 0: as before",
+        "replaces base once the whole arm has rested; 0: the same as base",
         "N m or N",
         low=0.0,
         high=LARGEST,
@@ -134,13 +134,15 @@ class NoiseSettings(ParameterSet):
     collision: float = setting(
         2.0, "a collision deviates by this many times the threshold", low=1.0, high=1e3
     )
-    speed: float = setting(0.1, "a slower joint creeps", "rad/s or m/s", low=1e-4, high=1e3)
+    speed: float = setting(
+        0.1, "a joint slower than this creeps", "rad/s or m/s", low=1e-4, high=1e3
+    )
     rest_time: float = setting(
         1.5, "an arm that stops gets as quiet as `at_rest` with this time constant", "s", 1e-3, 1e3
     )
     spike: tuple[float, ...] = setting(
         (1e6,),
-        "usual zigzag of the torque from sample to sample; more is not trusted",
+        "usual up and down of the torque between samples; larger spikes are not trusted",
         "N m or N",
         low=0.0,
         high=LARGEST,
@@ -152,7 +154,7 @@ class DragSettings(ParameterSet):
     """Friction that the model lacks or, negative, has too much of; as `tune` learns it."""
 
     dry: tuple[float, ...] = setting(
-        (0.0,), "against the motion once a joint moves", "N m or N", -LARGEST, LARGEST
+        (0.0,), "dry friction that the model lacks", "N m or N", -LARGEST, LARGEST
     )
     viscous: tuple[float, ...] = setting(
         (0.0,), "per unit of speed", "N m s/rad", -LARGEST, LARGEST
@@ -166,20 +168,22 @@ class DragSettings(ParameterSet):
 class BiasSettings(ParameterSet):
     """Offset of the residual without contact, learnt while the arm is untouched (tare)."""
 
-    rate: float = setting(0.0, "rate at which it is learnt; 0: no bias", "1/s", low=0.0, high=10.0)
+    rate: float = setting(
+        0.0, "rate at which the bias is learnt; 0: no bias", "1/s", low=0.0, high=10.0
+    )
     limit: tuple[float, ...] = setting((3.0,), "largest bias", "N m or N", 0.0, LARGEST)
     start_limit: tuple[float, ...] = setting(
         (1.5,),
-        "largest bias taken from the first moments, in which a contact may act already",
+        "largest bias taken at the start, where a contact may act already",
         "N m or N",
         low=0.0,
         high=LARGEST,
     )
     start_time: float = setting(
-        0.3, "first moments, UNKNOWN, averaged for the bias", "s", low=0.0, high=10.0
+        0.3, "time averaged for the bias at the start; UNKNOWN meanwhile", "s", low=0.0, high=10.0
     )
     doubt: float = setting(
-        0.5, "share of the thresholds above which nothing is learnt", low=0.0, high=1.0
+        0.5, "share of the thresholds above which no bias is learnt", low=0.0, high=1.0
     )
     quiet: float = setting(0.05, "learn after this long below doubt", "s", low=0.0, high=10.0)
 

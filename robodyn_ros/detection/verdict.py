@@ -21,7 +21,7 @@ LEAST_FORCE = 0.1  # [N]: a smaller estimate during contact is none
 
 
 class Ended(NamedTuple):
-    """The last word about the link of a contact that is over."""
+    """The final decision about the link of a contact that is over."""
 
     link: str  # touched; empty: not known
     where: str  # for people: 'link_5', 'link_5 or beyond'

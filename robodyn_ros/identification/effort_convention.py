@@ -79,7 +79,7 @@ class JointFit(NamedTuple):
 
 @dataclass(frozen=True)
 class EffortConvention:
-    """What the effort of a driver means, and why that is thought."""
+    """What the effort of a driver means, and the evidence for it."""
 
     unit: str  # torque, current, scaled (a multiple of the torque), or unknown
     sign: int  # 1, -1, or 0 if it is unknown

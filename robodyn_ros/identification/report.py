@@ -11,6 +11,7 @@ import numpy as np
 
 from .. import html_page as html
 from ..errors import ArgumentError
+from ..palette import INK, RED, SKY
 from .parameter_table import Parameter, torque_units
 
 if TYPE_CHECKING:
@@ -19,9 +20,9 @@ if TYPE_CHECKING:
 PANEL_HEIGHT = 170  # [px], of each joint's torque
 # Measured is broad and light below predicted: both are visible where they agree.
 TORQUE_LINES = (
-    ("measured", "#8fbbe6", 3.5),
-    ("predicted", "#b5390f", 1.2),
-    ("error", "#7b8794", 1.0),
+    ("measured", SKY, 3.5),
+    ("predicted", RED, 1.2),
+    ("error", INK, 1.0),
 )
 # Only the chosen log is drawn: a browser has few WebGL surfaces for fast lines.
 SCRIPT = """

@@ -17,14 +17,20 @@ class FrictionSettings(ParameterSet):
     viscous: Numbers = setting((), "viscous friction", "N m s/rad", low=0.0, **GIVEN)
     coulomb: Numbers = setting((), "Coulomb friction", "N m", low=0.0, **GIVEN)
     stiction: Numbers = setting((), "static friction", "N m", low=0.0, **GIVEN)
-    stribeck: Numbers = setting((), "its decay with speed", "s/rad", low=0.0, **GIVEN)
+    stribeck: Numbers = setting(
+        (), "decay of static friction with speed", "s/rad", low=0.0, **GIVEN
+    )
     offset: Numbers = setting((), "offset of the torque", "N m", **GIVEN)
     load: Numbers = setting((), "dry friction per torque in the gear", low=0.0, high=0.99, **GIVEN)
-    width: Numbers = setting((), "speed within which it changes sign", "rad/s", low=0.0, **GIVEN)
-    presliding: Numbers = setting(
-        (), "travel within which it changes sign", "rad", low=0.0, **GIVEN
+    width: Numbers = setting(
+        (), "speed within which dry friction changes sign", "rad/s", low=0.0, **GIVEN
     )
-    speed: Numbers = setting((), "speed beyond which it stays", "rad/s", low=1e-6, **GIVEN)
+    presliding: Numbers = setting(
+        (), "travel within which dry friction changes sign", "rad", low=0.0, **GIVEN
+    )
+    speed: Numbers = setting(
+        (), "speed above which friction stays constant", "rad/s", low=1e-6, **GIVEN
+    )
 
     def of(self, model: RobotModel) -> RobotModel:
         """Return the model with this friction."""

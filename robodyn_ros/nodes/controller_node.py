@@ -303,7 +303,7 @@ class ControllerNode(StateNode):
             self._answer(sample)
 
     def _on_payload(self, message: InertiaStamped) -> None:
-        """Carry what dynamics_node has found in the gripper, or was told."""
+        """Take over the payload that dynamics_node publishes."""
         held, settings = read_payload(message), self.settings.payload
         if not settings.follow:
             return

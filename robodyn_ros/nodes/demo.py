@@ -111,7 +111,7 @@ def scenario_files(scenario: str, robot: str, urdf: str) -> list[Path]:
 def running(demo: Demo) -> Iterator[list[subprocess.Popen[bytes]]]:
     """Start the nodes as processes; stop them in the end.
 
-    They ignore Ctrl-C while they start: this process hears it, too, and stops them.
+    They ignore Ctrl-C while they start: this process gets it, too, and stops them.
     """
     use_loopback()
     with held(), tempfile.TemporaryDirectory() as folder, ExitStack() as files_open:
@@ -303,7 +303,7 @@ def parse_push(
 ) -> dict[str, Any]:
     """Return LINK:NEWTON or LINK:FX,FY,FZ as parameters of a push.
 
-    A single number pushes the link off the axis of its joint, so that the link can be told;
+    A single number pushes the link off the axis of its joint, so that the link can be identified;
     start: posture [rad or m] for that, by default `start_posture`.
     """
     link, _, force = text.partition(":")

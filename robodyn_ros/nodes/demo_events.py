@@ -109,7 +109,7 @@ class Event:
 
     @property
     def right(self) -> bool:
-        """Whether the push was found, with its link if the link can be told."""
+        """Whether the push was found, with its link if that can be identified."""
         return self.judgement in (FOUND, UNCLEAR)
 
 

@@ -1,4 +1,4 @@
-"""Faults and payloads of a demo: truth against what the detector told. No ROS here."""
+"""Faults and payloads of a demo: the truth beside the detector's reports. No ROS here."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NAMED, WRONG, MISSED, FALSE_NAME = "named", "wrong name", "not named", "FALSE NA
 
 @dataclass(frozen=True)
 class Name:
-    """What was told at a time; a payload's mass is told apart."""
+    """A cause that the detector named at a time."""
 
     t: float  # [s]
     kind: str
@@ -51,7 +51,7 @@ class FaultSpan:
 
 @dataclass
 class FaultEvent:
-    """A fault, a payload gripped or released, or a false name, and what was told."""
+    """A fault, a payload gripped or released, or a false name, and the detector's report."""
 
     t: float  # [s], since the first residual
     truth: str  # empty: there was none
@@ -71,7 +71,7 @@ def compare_faults(
     names: Sequence[Name],
     masses: Sequence[tuple[float, float]],
 ) -> list[FaultEvent]:
-    """Return every fault with what was told about it, and every false name, in order.
+    """Return every fault with its report, and every false name, in order.
 
     start: time [s] from which events count; masses: of the payload that the detector carries [kg],
     each with its time [s].

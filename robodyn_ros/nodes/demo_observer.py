@@ -191,7 +191,7 @@ class DemoObserver:
         self.masses.append((seconds(message.header.stamp), held.mass if held else 0.0))
 
     def _on_injected(self, message: DiagnosticArray) -> None:
-        """Begin and end the spans of the plant's faults, as the plant tells what acts."""
+        """Begin and end the spans of the plant's faults, as the plant reports them."""
         acting = [one for one in read_fault_state(message) if one.kind]
         now = {(one.kind, one.joint, one.text) for one in acting}
         t = seconds(message.header.stamp)

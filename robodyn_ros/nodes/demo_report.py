@@ -1,4 +1,4 @@
-"""demo_report: prints what the detector told about scripted pushes and faults, once they are over.
+"""demo_report: prints a table of scripted pushes and faults beside the detector's reports.
 
 For collision_demo.launch.py, which then goes on; `robodyn demo` prints the same at its end. It
 only listens, and ends by itself.

@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from .. import palette
 from .demo_events import UNCLEAR, Event
 from .demo_faults import FaultEvent
 from .demo_observer import DemoObserver
@@ -19,15 +20,13 @@ BAR_WIDTH = 30  # [characters]
 BAR_TOP = 1.5  # end of a bar, times the collision threshold
 EVENTS_SHOWN = 8  # in the live table
 COLOURS = {"UNKNOWN": "yellow", "CLEAR": "green", "CONTACT": "dark_orange", "COLLISION": "red"}
-FLAG_COLOURS = {"UNKNOWN": "grey", "CONTACT": "tab:orange", "COLLISION": "tab:red"}
 SCRIPT_DELAY = 2.0  # [s] by which a push of the script may come late
 PLOT_TOP = 3.0  # least height of the plot's axes, times the collision threshold
 EVENT_HEADINGS = (
-    "time\n[s]", "pushed", "force\n[N]", "told", "link", "force\n[N]", "delay\n[ms]", "judgement"
-)  # fmt: skip
-
-
-FAULT_HEADINGS = ("time\n[s]", "fault", "told", "delay\n[s]", "judgement")
+    *("time\n[s]", "pushed", "force\n[N]"),
+    *("detected", "link", "force\n[N]", "delay\n[ms]", "judgement"),
+)
+FAULT_HEADINGS = ("time\n[s]", "fault", "reported", "delay\n[s]", "judgement")
 
 
 def live_table(observer: DemoObserver, duration: float, page: str = "") -> Group:
@@ -83,7 +82,7 @@ def events_table(events: list[Event]) -> Table:
 
 
 def print_tables(observer: DemoObserver, console: Console) -> None:
-    """Print the pushes, and the faults if there are any, each with what was told."""
+    """Print the pushes, and the faults if there are any, each with the detector's report."""
     events, faults = observer.events(), observer.fault_events()
     if events or not faults:
         console.print(events_table(events))
@@ -92,7 +91,7 @@ def print_tables(observer: DemoObserver, console: Console) -> None:
 
 
 def faults_table(events: list[FaultEvent]) -> Table:
-    """Return a row per fault or false name: the truth, what was told, and a judgement."""
+    """Return a row per fault or false name: the truth, the report, and a judgement."""
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False)
     for heading in FAULT_HEADINGS:
         table.add_column(escape(heading), justify="right" if "[" in heading else "left")
@@ -133,7 +132,7 @@ def verdict(observer: DemoObserver) -> tuple[bool, str]:
     seen = len(observer.faults) >= observer.scripted_faults
     parts = [
         found if pushes else "nothing pushed the arm",
-        *([f"{named} of {len(expected)} faults and payloads told rightly"] if expected else []),
+        *([f"{named} of {len(expected)} faults and payloads named rightly"] if expected else []),
         *([f"{false} false name{'s' if false > 1 else ''}"] if false else []),
         *([] if seen else ["not all faults of the script were seen"]),
         f"{alarms} false alarm{'s' if alarms > 1 else ''}" if alarms else "no false alarm",
@@ -169,17 +168,20 @@ def plot(observer: DemoObserver, path: Path) -> bool:
     for k, ax in enumerate(grid[:, 0]):
         low, high = observer.contact[k], observer.collision[k]
         for band, colour, label in (
-            ((-low, low), "tab:green", "below the contact threshold"),
-            ((low, high), "gold", "between contact and collision threshold"),
-            ((-high, -low), "gold", ""),
+            ((-low, low), palette.GREEN, "below the contact threshold"),
+            ((low, high), palette.ORANGE, "between contact and collision threshold"),
+            ((-high, -low), palette.ORANGE, ""),
         ):
-            ax.axhspan(*band, color=colour, alpha=0.2, lw=0, label=label)
+            ax.axhspan(*band, color=colour, alpha=0.16, lw=0, label=label)
         for state, until in zip(observer.states, edges[1:], strict=True):
-            if flag := FLAG_COLOURS.get(state.level.name):
-                label, span = f"flag: {state.level.name}", (state.t - start, until - start)
-                ax.axvspan(*span, color=flag, alpha=0.35, lw=0, label=label)
-        ax.plot(t, r[:, k], color="tab:blue", lw=0.7, label="residual")
-        ax.plot(t_true, truth[:, k], color="black", lw=0.9, ls="--", label="true external torque")
+            if (level := state.level.name) == "CLEAR":
+                continue
+            flag, span = palette.LEVEL_COLOURS[level][0], (state.t - start, until - start)
+            ax.axvspan(*span, color=flag, alpha=0.35, lw=0, label=f"flag: {level}")
+        ax.plot(t, r[:, k], color=palette.BLUE, lw=0.7, label="residual")
+        ax.plot(
+            t_true, truth[:, k], color=palette.INK, lw=0.9, ls="--", label="true external torque"
+        )
         top = max(PLOT_TOP * high, 1.2 * np.abs(r[:, k]).max())
         ax.set_yscale("symlog", linthresh=high, linscale=1.5)  # noise and pushes, both visible
         ax.set(xlim=(0.0, end - start), ylim=(-top, top))
@@ -194,7 +196,7 @@ def plot(observer: DemoObserver, path: Path) -> bool:
             xycoords="axes fraction",
             xytext=(0, 3),
             textcoords="offset points",
-            color="black" if event.right else "red",
+            color=palette.INK if event.right else palette.RED,
             fontsize=8,
         )
     grid[-1, 0].set_xlabel("time [s]; vertical axes: logarithmic beyond the collision threshold")

@@ -178,7 +178,7 @@ class _Contact:
             self._lines += 1
 
     def end(self, ended: Ended) -> None:
-        """Take the last word about its link."""
+        """Take the final decision about its link."""
         if ended.where and ended.where != self._where:
             self._where = ended.where
             self._forces = [ended.force] if ended.force >= LEAST_FORCE else []
@@ -229,7 +229,7 @@ class FaultLog:
 
 
 def payload_line(held: Payload | None, before: Payload | None, how: str) -> Line | None:
-    """Return the line about a payload that was set, found or released; before: until now."""
+    """Return the line about a payload that was set, found or released; before: the last one."""
     if held is None:
         gone = f"payload: released, {before.mass:.2f} kg" if before else ""
         return Line(Severity.INFO, gone) if gone else None

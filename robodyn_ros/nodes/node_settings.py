@@ -110,7 +110,7 @@ class InjectedFaultSettings(ParameterSet):
 
     kind: str = setting(NO_FAULT, "kind of fault", choices=(NO_FAULT, *FAULT_KINDS))
     joint: str = setting("", "faulty joint; empty: the effort of all joints")
-    value: Numbers = setting((), "size of the fault; empty: usual", numbers=True)
+    value: Numbers = setting((), "size of the fault; empty: a default for its kind", numbers=True)
 
     def fault(self) -> Fault | None:
         """Return the fault, or None."""
@@ -123,7 +123,7 @@ class InjectedFaultSettings(ParameterSet):
 class FollowedPayloadSettings(PayloadSettings):
     """A payload that may change by itself while the arm works."""
 
-    follow: bool = setting(False, "take over by itself what is found in the gripper")
+    follow: bool = setting(False, "take over a found payload without a request")
     max_mass: float = setting(5.0, "heaviest payload to take over", "kg", 0.0, MAX_MASS)
 
 

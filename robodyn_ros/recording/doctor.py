@@ -31,11 +31,11 @@ Array = npt.NDArray[np.float64]
 OK, NOTE, PROBLEM = "ok", "note", "problem"  # weight of a finding
 GAP = 3.0  # periods: a longer step is a gap
 STEADY = 0.5  # share of the period by which 99 % of the steps may differ
-FRESH = 0.95  # share of new samples below which repetitions are told
-CLOCK_DOUBT = 0.01  # [s] of a stamp's spread that is told
+FRESH = 0.95  # share of new samples below which repetitions are reported
+CLOCK_DOUBT = 0.01  # [s] of a stamp's spread that is reported
 TRAVEL_TIME = 0.2  # [s], of the travels by which velocities are judged
 VELOCITY_SCALE = 1.15  # factor by which velocities may differ from differences of positions
-LARGE_ERROR = 0.2  # of the effort's range: a model error that is told as a problem
+LARGE_ERROR = 0.2  # of the effort's range: a model error that is reported as a problem
 ROUND_RATES = (1000.0, 500.0, 250.0, 200.0, 125.0, 100.0, 50.0, 30.0)  # [Hz]
 
 
@@ -86,7 +86,7 @@ class Examination:
         return "\n".join(lines) + "\n" + yaml_section("/**/dynamics_node", self.values, about)
 
     def facts(self) -> dict[str, Any]:
-        """Return all for scripts."""
+        """Return all findings as plain data, for scripts."""
         found = self.convention
         effort = {} if found is None else {
             "unit": found.unit,
@@ -273,7 +273,9 @@ def _effort(model: RobotModel, log: Log, found: Examination) -> None:
     for text in convention.evidence:
         found.tell("effort", text, NOTE if "unknown" in text else OK)
     if not convention.sign:
-        found.tell("effort", "its sign and unit could not be told: look while the arm moves", NOTE)
+        found.tell(
+            "effort", "its sign and unit are not visible: repeat this while the arm moves", NOTE
+        )
         found.values["effort.source"] = "joint_states"
         if convention.gravity == "removed":
             found.values["effort.gravity"] = "removed"

@@ -11,18 +11,16 @@ import numpy.typing as npt
 from ..detection.faults.race import CAUSES
 from ..detection.monitor_settings import MonitorSettings, ThresholdSettings
 from ..errors import ArgumentError
-from ..html_page import BLUE, GREEN, GREY, LAYOUT, ORANGE, RED, add_line, subplots
+from ..html_page import LAYOUT, add_line, subplots
 from ..model.robot import RobotModel
+from ..palette import BLUE, GREY, INK, ORANGE, RED, SKY, THRESHOLD_LINES, joint_line
 from .offline import Detection, Event
 from .run import Array, Run
 from .tuning import MARGIN, SCALES, Tuning
 
 SIGNAL_BUCKETS = 1200  # of a drawn signal, two points each
 THRESHOLD_BUCKETS = 300  # of a drawn threshold
-JOINT_COLOURS = (
-    *("#2a6fb0", "#e07b39", "#2e8b57", "#c0392b"),
-    *("#7d5ba6", "#8c6d46", "#d466a8", "#64748b"),
-)
+MAKERS_TORQUE = "the maker's external torque"
 LEAST_CHANCE = 0.01  # of a cause that is drawn
 LIMITS_SHOWN_FROM = 60.0  # [%] of the effort limit: below, its lines would flatten the curves
 
@@ -42,17 +40,16 @@ def residual_figure(
     figure = subplots(model.n)
     suggested = []
     thresholds = [
-        ("contact", _thresholds(run, model, settings.contact), ORANGE, "solid"),
-        ("collision", _thresholds(run, model, settings.collision), RED, "solid"),
-        ("suggested contact", _thresholds(run, model, tuning.at(MARGIN).contact), GREEN, "dash"),
+        ("contact", _thresholds(run, model, settings.contact), *THRESHOLD_LINES["contact"]),
+        ("collision", _thresholds(run, model, settings.collision), *THRESHOLD_LINES["collision"]),
+        ("suggested contact", _thresholds(run, model, tuning.at(MARGIN).contact), INK, "dot"),
     ]
     for j in range(model.n):
         rows = thinned(r[:, j], SIGNAL_BUCKETS)
         add_line(figure, run.t[rows], r[rows, j], "residual", BLUE, panel=j)
         if external is not None:
             rows = thinned(external[:, j], SIGNAL_BUCKETS)
-            name, colour = "the maker's external torque", JOINT_COLOURS[4]
-            add_line(figure, run.t[rows], external[rows, j], name, colour, panel=j)
+            add_line(figure, run.t[rows], external[rows, j], MAKERS_TORQUE, SKY, panel=j)
         for name, limit, colour, dash in thresholds:
             x, y = _threshold_line(run.t, limit[:, j])
             shape = {"dash": dash}
@@ -80,9 +77,9 @@ def cases_figure(found: Detection) -> Any | None:
         if not np.nanmax(np.append(chances[:, j], 0.0)) > LEAST_CHANCE:
             continue
         y = [None if k in ended else round(float(x), 4) for k, x in enumerate(chances[:, j])]
-        colour = JOINT_COLOURS[j % len(JOINT_COLOURS)]
-        add_line(figure, np.round(t, 3), y, name, colour, 2.0)
-    figure.update_layout(height=300, **LAYOUT)
+        colour, dash = joint_line(j)
+        add_line(figure, np.round(t, 3), y, name, colour, 2.0, shape={"dash": dash})
+    figure.update_layout(height=300, showlegend=True, **LAYOUT)
     figure.update_xaxes(title_text="time [s]")
     figure.update_yaxes(title_text="probability", range=[-0.02, 1.05])
     return figure
@@ -119,7 +116,7 @@ def trade_off_figure(tuning: Tuning) -> Any:
     add_line(figure, x, tuning.alarms.tolist(), name, BLUE, 2.0, shape={"shape": "vh"})
     if tuning.contacts:
         name, y = "known contacts detected [%]", (100.0 * tuning.found / tuning.contacts).tolist()
-        add_line(figure, x, y, name, GREEN, 2.0, shape={"dash": "dot"}, secondary_y=True)
+        add_line(figure, x, y, name, ORANGE, 2.0, shape={"dash": "dot"}, secondary_y=True)
         figure.update_yaxes(
             title_text="detected [%]", range=[0, 105], tickvals=[0, 50, 100], secondary_y=True
         )
@@ -150,7 +147,8 @@ def _overlaid(t: Array, values: Array, names: Sequence[str], title: str) -> Any:
     figure = subplots(1)
     for j, name in enumerate(names):
         rows = thinned(values[:, j], SIGNAL_BUCKETS)
-        add_line(figure, t[rows], values[rows, j], name, JOINT_COLOURS[j % len(JOINT_COLOURS)])
+        colour, dash = joint_line(j)
+        add_line(figure, t[rows], values[rows, j], name, colour, 1.2, shape={"dash": dash})
     figure.update_layout(height=330, **LAYOUT)
     figure.update_xaxes(title_text="time [s]")
     figure.update_yaxes(title_text=title)

@@ -113,7 +113,7 @@ class Detection:
 
     @cached_property
     def link(self) -> npt.NDArray[np.str_]:
-        """Touched link of each sample (T,) as it was told then: its name, or ''."""
+        """Touched link (T,) as reported at each sample: its name, or ''."""
         names = [""] * self.t.size
         for k, answer in self._decided.answer.items():
             names[k] = "" if self.rows.value[k] else answer.link or ""

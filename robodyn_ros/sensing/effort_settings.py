@@ -23,7 +23,7 @@ class EffortSettings:
         high=MOST,
     )
     offset: Numbers = setting(
-        (0.0,), "torque reported where there is none", "N m or N", low=-MOST, high=MOST
+        (0.0,), "torque reported where the true torque is 0", "N m or N", low=-MOST, high=MOST
     )
     side: str = setting(
         "motor",

@@ -38,7 +38,7 @@ class SensingSettings:
         0.1, "accept a publisher's clock that is behind after this long", "s", low=1e-3, high=60.0
     )
     shift_tolerance: float = setting(
-        0.02, "and that meanwhile keeps our pace within", "s", low=1e-6, high=60.0
+        0.02, "such a clock keeps the node's pace within this tolerance", "s", low=1e-6, high=60.0
     )
     silence: float = setting(
         0.02, "no joint state, or no command, for this long: silent", "s", low=1e-3, high=60.0
@@ -47,19 +47,23 @@ class SensingSettings:
         3.0, "silence lasts at least this many sample periods", low=1.0, high=100.0
     )
     max_invalid: float = setting(
-        2.0, "more rejected messages in a row make the state UNKNOWN", low=0.0, high=1e3
+        2.0, "rejected messages in a row that are tolerated; more: UNKNOWN", low=0.0, high=1e3
     )
     # Values
-    max_position: float = setting(1e5, "reject positions beyond", "rad or m", low=1e-3, high=1e9)
+    max_position: float = setting(1e5, "largest accepted position", "rad or m", low=1e-3, high=1e9)
     max_velocity: float = setting(
-        1e3, "reject velocities beyond", "rad/s or m/s", low=1e-3, high=1e9
+        1e3, "largest accepted velocity", "rad/s or m/s", low=1e-3, high=1e9
     )
-    max_effort: float = setting(1e12, "reject torques beyond", "N m or N", low=1e-3, high=1e15)
+    max_effort: float = setting(1e12, "largest accepted torque", "N m or N", low=1e-3, high=1e15)
     max_jump: float = setting(
-        0.02, "reject steps this far beyond twice the speed limit", "rad or m", low=1e-6, high=10.0
+        0.02,
+        "reject steps longer than twice the speed limit allows, by this much",
+        "rad or m",
+        low=1e-6,
+        high=10.0,
     )
     max_jump_receipt: float = setting(
-        0.1, "the same where times are those of receipt", "rad or m", low=1e-6, high=10.0
+        0.1, "max_jump where stamps are times of receipt", "rad or m", low=1e-6, high=10.0
     )
     default_speed: float = setting(
         10.0, "speed limit of joints that have none", "rad/s or m/s", low=1e-3, high=1e9
@@ -69,7 +73,7 @@ class SensingSettings:
     )
     same_place: float = setting(
         0.1,
-        "readings this close after a jump agree",
+        "largest distance between readings that agree after a jump",
         "rad or m",
         low=1e-6,
         high=10.0,
@@ -82,13 +86,17 @@ class SensingSettings:
         3.0, "a stuck reading has been the same for this many samples", low=1.0, high=1e3
     )
     stuck_travel: float = setting(
-        0.005, "stuck if its velocity meanwhile integrates to", "rad or m", low=1e-6, high=10.0
+        0.005,
+        "stuck if the measured velocity meanwhile integrates to this",
+        "rad or m",
+        low=1e-6,
+        high=10.0,
     )
     stuck_reference_travel: float = setting(
-        0.02, "stuck if its reference meanwhile travels", "rad or m", low=1e-6, high=10.0
+        0.02, "stuck if the reference meanwhile travels this far", "rad or m", low=1e-6, high=10.0
     )
     stuck_torque_time: float = setting(
-        0.02, "stuck_time where the commanded torque is compared", "s", low=1e-3, high=10.0
+        0.02, "stuck_time for the comparison with the commanded torque", "s", low=1e-3, high=10.0
     )
     stuck_torque_share: float = setting(
         0.5,

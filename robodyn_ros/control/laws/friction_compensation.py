@@ -59,7 +59,7 @@ class FrictionFeedForward:
         np.add(wanted, losses, out=wanted)
 
     def reset(self) -> None:
-        """Begin presliding anew."""
+        """Reset the presliding state."""
         self._friction.reset()
 
 

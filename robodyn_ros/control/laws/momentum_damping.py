@@ -31,7 +31,7 @@ GAIN, TAU_MAX, RATE_MAX, EXCESS_QD, P, CTQD = (U(k) for k in range(6))
 
 
 class Push(NamedTuple):
-    """What the arm follows."""
+    """The push that the arm follows."""
 
     r: Array  # [N m or N], the residual
     qd: Array  # [rad/s or m/s], the velocity qd_r

@@ -225,7 +225,7 @@ class Guard:
         return None
 
     def _on_unknown(self, now: float) -> Order | None:
-        """Return what an UNKNOWN state that has lasted long demands, once."""
+        """Return the order for an UNKNOWN state that lasts too long, once."""
         if self._unknown_since is None or not self.blind(now) or self._unknown_told:
             return None
         self._unknown_told = True

@@ -43,8 +43,12 @@ class GuardSettings(ParameterSet):
     rearm_after: float = setting(
         0.0, "re-arm after this long without contact; 0: only by ~/arm", "s", low=0.0
     )
-    unknown: str = setting("warn", "if the state is UNKNOWN for long", choices=("warn", "act"))
-    unknown_time: float = setting(0.5, "how long that is", "s", low=0.0)
+    unknown: str = setting(
+        "warn", "what to do if the state is UNKNOWN for `unknown_time`", choices=("warn", "act")
+    )
+    unknown_time: float = setting(
+        0.5, "UNKNOWN for this long leads to `guard.unknown`", "s", low=0.0
+    )
     silence: float = setting(
         0.1, "without a verdict for this long the state is UNKNOWN", "s", low=1e-3
     )
@@ -56,7 +60,7 @@ class ExpectSettings(ParameterSet):
 
     link: str = setting("", "link of the window that the service ~/expect opens")
     force: float = setting(20.0, "its largest force", "N", low=0.0)
-    time: float = setting(1.0, "how long a window lasts, of the topic too", "s", low=1e-3)
+    time: float = setting(1.0, "how long a window lasts, also one opened by topic", "s", low=1e-3)
     max_force: float = setting(100.0, "refuse windows for larger forces", "N", low=0.0)
     naming_time: float = setting(
         0.05,
