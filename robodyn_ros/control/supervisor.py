@@ -24,6 +24,7 @@ from .arm_torque import ArmParts, ArmTorque
 from .controller import PERIOD, Array, JointState, joint_array
 from .fault_answers import DISABLE
 from .fault_answers import SAFE_HOLD as SAFE_HOLD_ANSWER
+from .law_factory import LawMaker
 from .path_shape import Path
 from .reference import OutdatedPlanError
 from .trajectory_plan import TrajectoryPlan, TrajectoryPlanner
@@ -61,14 +62,19 @@ class Inputs:
 
 
 class Supervisor:
-    """Controller of one arm, enabled at first: `update` per sample, other events in between."""
+    """Controller of one arm, enabled at first: `update` per sample, other events in between.
+
+    law: makes the law for `controller: own`, by (model, settings, limits=, compensation=).
+    """
 
     def __init__(
         self,
         model: RobotModel,
         settings: ArmSettings | None = None,
         sensing: SensingSettings | None = None,
+        law: LawMaker | None = None,
     ) -> None:
+        self._own_law = law
         self.model = self._bare = model  # with its payload, and without
         self.mode, self.reason = Mode.HOLDING, "waiting for the first sample"
         self._sensing = sensing or SensingSettings()
@@ -325,8 +331,8 @@ class Supervisor:
         They must fit the arm without its payload, too: it can be put down at any time.
         """
         if self.model is not self._bare:
-            ArmParts.of(self._bare, settings)
-        return ArmParts.of(self.model, settings)
+            ArmParts.of(self._bare, settings, self._own_law)
+        return ArmParts.of(self.model, settings, self._own_law)
 
     def apply(self, parts: ArmParts) -> None:
         """Take over prepared settings between two samples: the torque does not jump."""
@@ -335,7 +341,7 @@ class Supervisor:
     def set_payload(self, payload: Payload | None) -> None:
         """Carry this payload from now on, or none: its torque is blended in within `ramp`."""
         model = self._bare if payload is None else self._bare.replace(payload=payload)
-        parts = ArmParts.of(model, self.settings)
+        parts = ArmParts.of(model, self.settings, self._own_law)
         self.model = model
         self._arm.apply(parts, yielding=self.mode not in FOLLOWING, blend=True)
 

@@ -42,10 +42,10 @@ class Move:
 class Rig:
     """A simulated arm under control. Every torque is checked when it is given."""
 
-    def __init__(self, q=START, dt=DT, obstacles=(), **settings):
+    def __init__(self, q=START, dt=DT, obstacles=(), law=None, **settings):
         probes = [Probe(HAND)]
         self.plant = RigidPlant(LWR, q, friction=False, obstacles=obstacles, probes=probes)
-        self.arm = ArmController(LWR, ArmSettings(**settings))
+        self.arm = ArmController(LWR, ArmSettings(**settings), law)
         self.dt, self.rate = dt, RATE
         self.observer = MomentumObserver(LWR, 50.0)
         self.detector = CollisionDetector(2.0, 4.0, LWR, release=0.05)
