@@ -1,4 +1,4 @@
-"""Set-up of simulator_node: the plant, obstacles, scripted pushes, and the brake."""
+"""Set-up of simulator_node: the plant, obstacles, scripted pushes and faults."""
 
 from __future__ import annotations
 
@@ -9,9 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from ..control.laws.passivity import PassivityController
-from ..control.limits import TorqueLimits
-from ..control.reactions import Stop
 from ..errors import ArgumentError
 from ..model.payload_settings import PayloadSettings
 from ..model.robot import Payload, RobotModel
@@ -19,16 +16,15 @@ from ..settings import ParameterSet, one_or_each, setting
 from ..simulation.disturbances import KINDS, SHAPES, Fault, make_fault, perturbed
 from ..simulation.elastic import ElasticJointPlant
 from ..simulation.obstacles import Box, Obstacle, Pendulum, Plane, Sphere
-from ..simulation.plant import Plant, PlantState
+from ..simulation.plant import Plant
 from ..simulation.rigid import RigidPlant
 from ..simulation.sensors import LWR_SENSORS, SensorModel
+from .brake import Brake
 from .node_settings import ModelErrorSettings, Numbers, PlantSettings
 
 PAYLOAD = "payload"  # kind of a scripted fault
 USUAL_MASS = 1.5  # [kg], of a payload
 OBSTACLES = ("plane", "sphere", "box", "pendulum")
-BRAKE_FREQUENCY = 10.0  # [rad/s], natural frequency of the law that holds an arm without commands
-BRAKE_RATE = 1000.0  # [N m/s or N/s], fastest change of the brake's torque
 
 
 @dataclass(frozen=True)
@@ -116,28 +112,6 @@ class ObstacleSettings(ParameterSet):
         if self.kind == "box":
             return Box(self.place, self.half_sizes)
         return Pendulum(self.place, self.length, self.radius, self.mass, self.angle)
-
-
-class Brake:
-    """Brakes an arm without commands as fast as the torque may change, and holds it."""
-
-    def __init__(self, model: RobotModel) -> None:
-        limits = TorqueLimits(model.tau_max, BRAKE_RATE)
-        self._law = PassivityController.with_frequency(model, BRAKE_FREQUENCY, limits=limits)
-        self._stop = Stop(self._law)
-        self._on = False
-
-    def hold(self, state: PlantState, tau: np.ndarray | None, dt: float) -> np.ndarray:
-        """Return the torque (n,) to apply. tau: the last applied torque; None: none yet."""
-        if not self._on:
-            self._on = True
-            self._law.reset(tau)
-            self._stop.begin(state)
-        return self._stop.torque(state, None, dt)
-
-    def release(self) -> None:
-        """End the braking."""
-        self._on = False
 
 
 def with_error(model: RobotModel, error: ModelErrorSettings, seed: int) -> RobotModel:

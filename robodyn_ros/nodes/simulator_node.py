@@ -24,6 +24,7 @@ from ..sensing.settings import SensingSettings
 from ..simulation.disturbances import Fault, Injection
 from ..simulation.plant import PlantState
 from .arm_node import ArmNode
+from .brake import BRAKE_RATE
 from .codec import fault_state, read_wrench, set_stamp
 from .loop_statistics import LoopStatistics
 from .node_kernels import SIMULATOR
@@ -31,7 +32,6 @@ from .node_settings import SimulatorSettings
 from .parameters import declare_table
 from .runtime import LATCHED, STATE_IN, STATE_OUT, JointStateMessage, run
 from .simulation_setup import (
-    BRAKE_RATE,
     PAYLOAD,
     FaultSettings,
     ObstacleSettings,

@@ -15,7 +15,8 @@ from std_srvs.srv import Trigger  # isort: skip
 from robodyn_ros.nodes.codec import seconds  # isort: skip
 from robodyn_ros.nodes.runtime import STATE_IN  # isort: skip
 from robodyn_ros.nodes.node_settings import ModelErrorSettings, PlantSettings  # isort: skip
-from robodyn_ros.nodes.simulation_setup import BRAKE_RATE, make_plant  # isort: skip
+from robodyn_ros.nodes.brake import BRAKE_RATE  # isort: skip
+from robodyn_ros.nodes.simulation_setup import make_plant  # isort: skip
 from robodyn_ros.nodes.simulator_node import BRAKE_RELEASE, SimulatorNode  # isort: skip
 
 MODEL = rd.robots.planar_2r()
