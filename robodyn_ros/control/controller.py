@@ -124,6 +124,10 @@ class Controller:
         """Start at the torque `tau` (n,), as `reset`; what was learned is kept."""
         self.reset(tau)
 
+    def share_limits(self, law: "Controller") -> None:
+        """Use limits and last torque of another law: the torque does not jump between the two."""
+        self._limiter = law._limiter
+
     def law_torque(self, state: Any, reference: Any, dt: float) -> npt.ArrayLike:
         """Return the torque (n,) [N m or N] that the law asks for, before compensation and limits.
 
