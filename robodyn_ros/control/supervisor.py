@@ -28,7 +28,7 @@ from .law_factory import LawMaker
 from .path_shape import Path
 from .reference import OutdatedPlanError
 from .trajectory_plan import TrajectoryPlan, TrajectoryPlanner
-from .transitions import FOLLOWING, LATCHED, REJECT, ROWS, TRANSITIONS, Event, Mode
+from .transitions import FOLLOWING, LATCHED, REJECT, TRANSITIONS, Event, Mode
 
 RAMP_DOWN_TIMEOUT = 0.05  # [s], upper bound of `timeout` after `ramp_down`
 # Periods of the samples by which a plan may be taken over too early or too late
@@ -360,7 +360,7 @@ class Supervisor:
                 self._arm.guard.reset_swing()
                 self._interruptions += event not in EXPECTED
             if row.action:
-                _method(self, row.action)(*details)
+                action_of(self, row.action)(*details)
             if row.to is not None:
                 self.mode, self.reason = row.to, why
             return
@@ -530,29 +530,10 @@ def fault_text(kind: str, joint: str) -> str:
     return f"fault: {name} on {joint}" if joint else f"fault: {name}"
 
 
-def _method(supervisor: Any, name: str) -> Any:
+def action_of(supervisor: Supervisor, name: str) -> Callable[..., None]:
+    """Return the method that a row of the table names, of the supervisor or of its arm."""
     for owner, attribute in ((supervisor, f"_{name}"), (supervisor._arm, name)):
         found = getattr(owner, attribute, None)
         if found is not None:
             return found
     return getattr(supervisor, name)
-
-
-def transition_table(supervisor: Supervisor) -> str:
-    """Return all transitions as a Markdown table; pairs without a row are ignored."""
-
-    def action(name: str) -> str:
-        if name in ("", REJECT):
-            return "raise an error" if name else ""
-        first = str(_method(supervisor, name).__doc__).partition("\n")[0].rstrip(".")
-        return first[0].lower() + first[1:]
-
-    lines = ["| event | in mode | if | next mode | action |", "|---|---|---|---|---|"]
-    for event in Event:
-        for row in (row for row in ROWS if row.event is event):
-            modes = ", ".join(mode.name for mode in Mode if mode in row.modes)
-            to = row.to.name if row.to else "the same"
-            guard = GUARDS[row.guard][0] if row.guard else ""
-            cells = (event.value, modes, guard, to, action(row.action))
-            lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
