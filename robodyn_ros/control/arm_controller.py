@@ -81,16 +81,6 @@ class ArmController(Supervisor):
         if r is not None:
             self.set_residual(r)
 
-    def heard(self, t: float, heard: bool) -> None:
-        """Former name of `on_command_feedback`."""
-        self.on_command_feedback(t, heard)
-
-    # Former names
-    felt = Supervisor.set_residual
-    frozen = Supervisor.on_stuck_joint
-    touched_before = Supervisor.on_earlier_contact
-    hand_over = Supervisor.release_command
-
     def _validated(self, t: float, q: Any, qd: Any) -> JointState:
         if not math.isfinite(t):
             raise ArgumentError(f"the time of a sample is {t!r}")
