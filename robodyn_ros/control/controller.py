@@ -140,7 +140,14 @@ class Controller:
 
         Compiled laws override this instead of `law_torque`.
         """
-        self._wanted[:] = self.law_torque(state, reference, dt)
+        tau = self.law_torque(state, reference, dt)
+        try:
+            self._wanted[:] = tau
+        except (TypeError, ValueError):
+            raise ArgumentError(
+                f"law_torque of {type(self).__name__} must return {self.model.n} numbers, "
+                f"got {tau!r}"
+            ) from None
         return 0
 
     def _drives(self, reference: Any) -> Any:

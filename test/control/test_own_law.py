@@ -71,6 +71,17 @@ def test_it_replaces_another_law_in_motion():
     np.testing.assert_allclose(rig.state.q, END, atol=1e-3)
 
 
+@pytest.mark.parametrize("tau", [np.zeros(6), None, np.full(7, np.nan), "seven"])
+def test_a_law_that_gives_no_torque_ends_in_a_safe_hold(tau):
+    rig = Rig(law=Spring, controller="own")
+    rig.arm.follow(Move(START, END, 1.0))
+    rig.run(0.3)
+    rig.arm._arm.parts.law.law_torque = lambda *_: tau
+    rig.run(0.1)
+    assert rig.is_in(Mode.SAFE_HOLD)
+    assert "torque" in rig.arm.reason
+
+
 def test_without_a_law_of_the_program_it_is_refused():
     with pytest.raises(rd.ArgumentError, match=r"ArmController\(..., law=...\)"):
         rd.ArmController(LWR, OWN)
