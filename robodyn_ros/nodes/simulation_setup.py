@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,11 +20,14 @@ from ..simulation.plant import Plant
 from ..simulation.rigid import RigidPlant
 from ..simulation.sensors import LWR_SENSORS, SensorModel
 from .brake import Brake
-from .node_settings import ModelErrorSettings, Numbers, PlantSettings
+from .node_settings import OWN, ModelErrorSettings, Numbers, PlantSettings
 
 PAYLOAD = "payload"  # kind of a scripted fault
 USUAL_MASS = 1.5  # [kg], of a payload
 OBSTACLES = ("plane", "sphere", "box", "pendulum")
+
+# Makes a plant of one's own, by (model, q, friction=, sensor=, seed=): a subclass of Plant
+PlantMaker = Callable[..., Plant]
 
 
 @dataclass(frozen=True)
@@ -125,19 +128,32 @@ def make_plant(
     settings: PlantSettings,
     obstacles: Mapping[str, ObstacleSettings],
     dt: float,
+    own: PlantMaker | None = None,
 ) -> tuple[Plant, Brake]:
-    """Return the plant, which differs from the model as set, and the brake that holds it."""
+    """Return the plant, which differs from the model as set, and the brake that holds it.
+
+    own: makes the plant for `kind: own`.
+    """
     if len(settings.start) not in (1, model.n):
         raise ArgumentError(f"plant.start has {len(settings.start)} numbers for {model.n} joints")
     start = np.array(np.broadcast_to(settings.start, (model.n,)))
     common: dict[str, Any] = {
         "friction": settings.friction,
         "sensor": LWR_SENSORS if settings.noise else SensorModel(),
-        "obstacles": [one.obstacle() for one in obstacles.values()],
         "seed": settings.seed,
     }
     real = with_error(model, settings.model_error, settings.seed)
     brake = Brake(real)
+    if settings.kind == OWN:
+        if own is None:
+            raise ArgumentError(
+                "plant.kind 'own' needs a program that gives a plant: "
+                "simulator_node.main(plant=...)"
+            )
+        if obstacles:
+            raise ArgumentError("plant.kind 'own' has no obstacles from parameters")
+        return own(real, start, **common), brake
+    common["obstacles"] = [one.obstacle() for one in obstacles.values()]
     if settings.kind == "mujoco":
         from ..simulation.mujoco_plant import MujocoPlant
 
