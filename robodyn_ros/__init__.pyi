@@ -180,7 +180,7 @@ from .simulation.obstacles import (
     Probe as Probe,
     Sphere as Sphere,
 )
-from .simulation.plant import PlantState as PlantState
+from .simulation.plant import Plant as Plant, PlantState as PlantState
 from .simulation.rigid import RigidPlant as RigidPlant
 from .simulation.sensors import (
     LWR_SENSORS as LWR_SENSORS,

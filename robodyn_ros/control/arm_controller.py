@@ -12,6 +12,7 @@ from ..model.robot import RobotModel
 from ..sensing.sample import Sample, Status, missing
 from .arm_settings import ArmSettings
 from .controller import Array, JointState, joint_array
+from .law_factory import LawMaker
 from .supervisor import Supervisor
 from .transitions import FOLLOWING as FOLLOWING
 from .transitions import Mode as Mode
@@ -30,10 +31,18 @@ def _squared_norm(q, qd):
 
 
 class ArmController(Supervisor):
-    """Supervisor that makes samples of validated arrays: `update` for every sample."""
+    """Supervisor that makes samples of validated arrays: `update` for every sample.
 
-    def __init__(self, model: RobotModel, settings: ArmSettings | None = None) -> None:
-        super().__init__(model, settings)
+    law: makes the law for `controller: own`, by (model, settings, limits=, compensation=).
+    """
+
+    def __init__(
+        self,
+        model: RobotModel,
+        settings: ArmSettings | None = None,
+        law: LawMaker | None = None,
+    ) -> None:
+        super().__init__(model, settings, law=law)
         self._valid_t = self._latest_t = -math.inf  # [s], the last valid sample; the last call
 
     def update(self, t: float, q: npt.ArrayLike, qd: npt.ArrayLike) -> Array:  # type: ignore[override]
@@ -71,16 +80,6 @@ class ArmController(Supervisor):
         self.on_contact(touched)
         if r is not None:
             self.set_residual(r)
-
-    def heard(self, t: float, heard: bool) -> None:
-        """Former name of `on_command_feedback`."""
-        self.on_command_feedback(t, heard)
-
-    # Former names
-    felt = Supervisor.set_residual
-    frozen = Supervisor.on_stuck_joint
-    touched_before = Supervisor.on_earlier_contact
-    hand_over = Supervisor.release_command
 
     def _validated(self, t: float, q: Any, qd: Any) -> JointState:
         if not math.isfinite(t):

@@ -9,6 +9,7 @@ from .law_settings import AdaptiveSettings, TaskSettings
 
 Numbers = tuple[float, ...]
 LAWS = ("passivity", "computed_torque", "pd_gravity", "pid", "task_space", "adaptive", "elastic")
+OWN = "own"  # the law that the program has given, see `law_factory.LawMaker`
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,7 @@ class ArmSettings:
     controller: str = setting(
         "passivity",
         "tracking law",
-        choices=LAWS,
+        choices=(*LAWS, OWN),
     )
     computed_torque: str = setting(
         "tracking", "form of the computed torque", choices=("tracking", "position", "predictive")

@@ -14,7 +14,7 @@ from ..model.robot import RobotModel
 from ..sensing.settings import SensingSettings
 from .arm_settings import ArmSettings
 from .controller import Array, Controller, JointState
-from .law_factory import reaction_of, tracking_law
+from .law_factory import LawMaker, reaction_of, tracking_law
 from .laws.momentum_damping import MomentumDampingController
 from .limits import Limiter, TorqueLimits
 from .live_scaling import LiveScaling
@@ -38,9 +38,11 @@ class ArmParts(NamedTuple):
     scaling: ScalingLimits  # of the reference
 
     @classmethod
-    def of(cls, model: RobotModel, settings: ArmSettings) -> "ArmParts":
+    def of(
+        cls, model: RobotModel, settings: ArmSettings, own_law: LawMaker | None = None
+    ) -> "ArmParts":
         """Return the parts for a robot; raise an error if the settings do not fit it."""
-        law = tracking_law(model, settings)
+        law = tracking_law(model, settings, own_law)
         return cls(
             settings,
             law,

@@ -124,6 +124,10 @@ class Controller:
         """Start at the torque `tau` (n,), as `reset`; what was learned is kept."""
         self.reset(tau)
 
+    def share_limits(self, law: "Controller") -> None:
+        """Use limits and last torque of another law: the torque does not jump between the two."""
+        self._limiter = law._limiter
+
     def law_torque(self, state: Any, reference: Any, dt: float) -> npt.ArrayLike:
         """Return the torque (n,) [N m or N] that the law asks for, before compensation and limits.
 
@@ -136,7 +140,14 @@ class Controller:
 
         Compiled laws override this instead of `law_torque`.
         """
-        self._wanted[:] = self.law_torque(state, reference, dt)
+        tau = self.law_torque(state, reference, dt)
+        try:
+            self._wanted[:] = tau
+        except (TypeError, ValueError):
+            raise ArgumentError(
+                f"law_torque of {type(self).__name__} must return {self.model.n} numbers, "
+                f"got {tau!r}"
+            ) from None
         return 0
 
     def _drives(self, reference: Any) -> Any:

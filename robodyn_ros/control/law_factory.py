@@ -3,6 +3,7 @@
 Gains that are not given follow from `frequency`.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from ..dynamics.mass_matrix import mass_matrix
 from ..errors import ArgumentError
 from ..model.robot import RobotModel
 from ..settings import one_or_each
-from .arm_settings import ArmSettings
+from .arm_settings import OWN, ArmSettings
 from .controller import Compensation, Controller
 from .laws.adaptive import AdaptiveController
 from .laws.adaptive_parameters import Load
@@ -29,9 +30,17 @@ from .reactions import Admittance, Float, NullSpace, Reaction, Reflex, Stop
 
 Array = npt.NDArray[np.float64]
 
+# Makes a law of one's own, by (model, settings, limits=, compensation=): a subclass of Controller
+LawMaker = Callable[..., Controller]
 
-def tracking_law(model: RobotModel, settings: ArmSettings) -> Controller:
-    """Return the law for a robot; raise an error if the settings do not fit it."""
+
+def tracking_law(
+    model: RobotModel, settings: ArmSettings, own: LawMaker | None = None
+) -> Controller:
+    """Return the law for a robot; raise an error if the settings do not fit it.
+
+    own: makes the law for `controller: own`.
+    """
     rate = per_joint(model, "tau_rate_max", one_or_each(settings.tau_rate_max))
     limits = TorqueLimits(settings.torque_share * model.tau_max, rate)
     options = {"limits": limits, "compensation": _compensation(model, settings)}
@@ -39,7 +48,14 @@ def tracking_law(model: RobotModel, settings: ArmSettings) -> Controller:
         if given := getattr(settings, name):
             per_joint(model, name, one_or_each(given))  # checked even if it is not used
     w = per_joint(model, "frequency", one_or_each(settings.frequency))
-    return LAWS[settings.controller](model, settings, w, options)
+    if settings.controller != OWN:
+        return LAWS[settings.controller](model, settings, w, options)
+    if own is None:
+        raise ArgumentError(
+            "controller 'own' needs a program that gives a law: ArmController(..., law=...), or "
+            "controller_node.main(law=...)"
+        )
+    return own(model, settings, **options)
 
 
 def _gains(settings: ArmSettings, **by_frequency: npt.ArrayLike) -> dict[str, Any]:

@@ -20,10 +20,8 @@ from ..model.packed_model import aligned_copy
 from ..model.robot import RobotModel
 from .clock_step import TORQUE, WANTED, S, V, _advance
 from .controller import Array
-from .path_shape import Path, ScalingLimits
+from .path_shape import ScalingLimits
 from .path_table import ON_TIME, PathTable, Q
-
-__all__ = ["LiveScaling", "Path", "PathTable", "ScalingLimits", "Start"]
 
 TORN = 10.0  # share of the limits at which a trial ends
 MAX_TRIAL = 3000  # steps of a trial

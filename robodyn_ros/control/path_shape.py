@@ -87,7 +87,10 @@ class PathShape:
         self._corner = np.zeros(count)
         self._step = np.zeros(count)
         if count:
-            self._choose(length, node, limits, inertia)
+            room = np.minimum(self.breaks.s, length - self.breaks.s)
+            self._inside = room >= NEAR  # of the path, not at its ends
+            self._choose_widths(room, node, limits, inertia)
+            self._choose_slowing(room, length, limits, inertia)
         delays = self._slowing * (1.0 - self._sigma)  # half before, half after the corner
         wide = np.maximum(self._corner, self._step)
         first = bool(count) and self.breaks.s[0] < NEAR
@@ -99,9 +102,14 @@ class PathShape:
         end = self._places[-1] + wide[-1] if last else length + delays.sum() - self._u0
         self.duration = float(end)
 
-    def _choose(self, length: float, node: float, limits: ScalingLimits, inertia: Inertia) -> None:
-        """Choose how far each break is rounded, and how slowly a corner is passed."""
-        at = self.breaks
+    def _choose_widths(
+        self, room: Array, node: float, limits: ScalingLimits, inertia: Inertia
+    ) -> None:
+        """Choose how far each break is rounded, and the share of speed left in a corner.
+
+        room (K,): time from each break to the nearer end of the path [s].
+        """
+        at, inside = self.breaks, self._inside
         size = np.abs(at.velocity).max(axis=1)
         apart = np.diff(at.s, prepend=-np.inf, append=np.inf)
         apart = np.maximum(apart[1:], apart[:-1])
@@ -117,12 +125,16 @@ class PathShape:
         rate = np.abs(inertia(at.q, at.acceleration)) / limits.tau_rate_max
         wide = STEP_JERK * rate.max(axis=1) / SLOWING[0]
         wide = np.clip(np.minimum(wide, within), STEP_NODES[0] * node, STEP_NODES[1] * node)
-        inside = (at.s >= NEAR) & (at.s <= length - NEAR)
-        wide[inside] = np.minimum(wide, np.minimum(at.s, length - at.s))[inside]
+        wide[inside] = np.minimum(wide, room)[inside]
         self._step = np.where(rate.max(axis=1) > SMALL_STEP * node, wide, 0.0)
         self._step[self._step < node] = 0.0
-        self._corner[inside] = np.minimum(self._corner, np.minimum(at.s, length - at.s))[inside]
-        slow = self._sigma < 1.0
+        self._corner[inside] = np.minimum(self._corner, room)[inside]
+
+    def _choose_slowing(
+        self, room: Array, length: float, limits: ScalingLimits, inertia: Inertia
+    ) -> None:
+        """Choose in what time a corner is approached and left slowly; room: see above."""
+        at, slow = self.breaks, self._sigma < 1.0
         speed = np.maximum(np.abs(at.before), np.abs(at.before + at.velocity))
         torque = np.maximum(
             np.abs(inertia(at.q, at.before)), np.abs(inertia(at.q, at.before + at.velocity))
@@ -137,10 +149,10 @@ class PathShape:
         times = np.maximum(times, MIN_SLOWING * self._corner)
         # A corner's slow part ends where that of the next one, or the path, begins or ends
         places = np.concatenate([[-np.inf], at.s[slow], [np.inf]])
-        room = 0.5 * np.minimum(np.diff(places)[:-1], np.diff(places)[1:])
-        ends = np.where(inside, np.minimum(at.s, length - at.s), length)[slow]
-        room = 2.0 * np.minimum(room, ends) / (1.0 + self._sigma[slow])
-        self._slowing[slow] = np.minimum(times[slow], room)
+        between = 0.5 * np.minimum(np.diff(places)[:-1], np.diff(places)[1:])
+        ends = np.where(self._inside, room, length)[slow]
+        longest = 2.0 * np.minimum(between, ends) / (1.0 + self._sigma[slow])
+        self._slowing[slow] = np.minimum(times[slow], longest)
 
     @property
     def is_path(self) -> bool:

@@ -24,10 +24,11 @@ from .arm_torque import ArmParts, ArmTorque
 from .controller import PERIOD, Array, JointState, joint_array
 from .fault_answers import DISABLE
 from .fault_answers import SAFE_HOLD as SAFE_HOLD_ANSWER
+from .law_factory import LawMaker
 from .path_shape import Path
 from .reference import OutdatedPlanError
 from .trajectory_plan import TrajectoryPlan, TrajectoryPlanner
-from .transitions import FOLLOWING, LATCHED, REJECT, ROWS, TRANSITIONS, Event, Mode
+from .transitions import FOLLOWING, LATCHED, REJECT, TRANSITIONS, Event, Mode
 
 RAMP_DOWN_TIMEOUT = 0.05  # [s], upper bound of `timeout` after `ramp_down`
 # Periods of the samples by which a plan may be taken over too early or too late
@@ -61,14 +62,19 @@ class Inputs:
 
 
 class Supervisor:
-    """Controller of one arm, enabled at first: `update` per sample, other events in between."""
+    """Controller of one arm, enabled at first: `update` per sample, other events in between.
+
+    law: makes the law for `controller: own`, by (model, settings, limits=, compensation=).
+    """
 
     def __init__(
         self,
         model: RobotModel,
         settings: ArmSettings | None = None,
         sensing: SensingSettings | None = None,
+        law: LawMaker | None = None,
     ) -> None:
+        self._own_law = law
         self.model = self._bare = model  # with its payload, and without
         self.mode, self.reason = Mode.HOLDING, "waiting for the first sample"
         self._sensing = sensing or SensingSettings()
@@ -325,8 +331,8 @@ class Supervisor:
         They must fit the arm without its payload, too: it can be put down at any time.
         """
         if self.model is not self._bare:
-            ArmParts.of(self._bare, settings)
-        return ArmParts.of(self.model, settings)
+            ArmParts.of(self._bare, settings, self._own_law)
+        return ArmParts.of(self.model, settings, self._own_law)
 
     def apply(self, parts: ArmParts) -> None:
         """Take over prepared settings between two samples: the torque does not jump."""
@@ -335,7 +341,7 @@ class Supervisor:
     def set_payload(self, payload: Payload | None) -> None:
         """Carry this payload from now on, or none: its torque is blended in within `ramp`."""
         model = self._bare if payload is None else self._bare.replace(payload=payload)
-        parts = ArmParts.of(model, self.settings)
+        parts = ArmParts.of(model, self.settings, self._own_law)
         self.model = model
         self._arm.apply(parts, yielding=self.mode not in FOLLOWING, blend=True)
 
@@ -354,7 +360,7 @@ class Supervisor:
                 self._arm.guard.reset_swing()
                 self._interruptions += event not in EXPECTED
             if row.action:
-                _method(self, row.action)(*details)
+                action_of(self, row.action)(*details)
             if row.to is not None:
                 self.mode, self.reason = row.to, why
             return
@@ -524,29 +530,10 @@ def fault_text(kind: str, joint: str) -> str:
     return f"fault: {name} on {joint}" if joint else f"fault: {name}"
 
 
-def _method(supervisor: Any, name: str) -> Any:
+def action_of(supervisor: Supervisor, name: str) -> Callable[..., None]:
+    """Return the method that a row of the table names, of the supervisor or of its arm."""
     for owner, attribute in ((supervisor, f"_{name}"), (supervisor._arm, name)):
         found = getattr(owner, attribute, None)
         if found is not None:
             return found
     return getattr(supervisor, name)
-
-
-def transition_table(supervisor: Supervisor) -> str:
-    """Return all transitions as a Markdown table; pairs without a row are ignored."""
-
-    def action(name: str) -> str:
-        if name in ("", REJECT):
-            return "raise an error" if name else ""
-        first = str(_method(supervisor, name).__doc__).partition("\n")[0].rstrip(".")
-        return first[0].lower() + first[1:]
-
-    lines = ["| event | in mode | if | next mode | action |", "|---|---|---|---|---|"]
-    for event in Event:
-        for row in (row for row in ROWS if row.event is event):
-            modes = ", ".join(mode.name for mode in Mode if mode in row.modes)
-            to = row.to.name if row.to else "the same"
-            guard = GUARDS[row.guard][0] if row.guard else ""
-            cells = (event.value, modes, guard, to, action(row.action))
-            lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)

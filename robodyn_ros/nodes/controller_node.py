@@ -15,6 +15,7 @@ from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory
 
+from ..control.law_factory import LawMaker
 from ..control.supervisor import RAMP_DOWN_TIMEOUT, Supervisor
 from ..control.transitions import FOLLOWING, Mode
 from ..detection.detector import Level
@@ -51,10 +52,11 @@ REACT_TO = {"contact": Level.CONTACT, "collision": Level.COLLISION}
 
 
 class ControllerNode(StateNode):
-    """Publishes a command for every joint state."""
+    """Publishes a command for every joint state; own_law: makes that of `arm.controller: own`."""
 
-    def __init__(self) -> None:
+    def __init__(self, own_law: LawMaker | None = None) -> None:
         super().__init__("controller_node", ControllerSettings())
+        self.own_law = own_law
         self.detector_stamp = 0.0  # [s], of the detector's last verdict
         self.detector_heard = False
         self.answered = 0.0  # [s], of the last valid sample that was answered
@@ -66,7 +68,7 @@ class ControllerNode(StateNode):
     def configure(self, model: RobotModel) -> None:
         """Create supervisor, topics and services."""
         wait_for(more_kernels(self.settings.arm))
-        self.arm = Supervisor(model, self.settings.arm, self.settings.sensing)
+        self.arm = Supervisor(model, self.settings.arm, self.settings.sensing, self.own_law)
         self.payload: Payload | None = None
         self._carry(self.settings.payload.payload(model), "set")
         self.command = EffortMessage(model.n)
@@ -366,9 +368,12 @@ def _patient(settings: ControllerSettings) -> SensingSettings:
     return replace(settings.sensing, silence=silence)
 
 
-def main(args: list[str] | None = None) -> int:
-    """Run the node until a signal arrives; return the exit code."""
-    return run(ControllerNode, args=args, kernels=CONTROLLER, later=LAWS)
+def main(args: list[str] | None = None, law: LawMaker | None = None) -> int:
+    """Run the node until a signal arrives; return the exit code.
+
+    law: makes the law for `arm.controller: own`, by (model, settings, limits=, compensation=).
+    """
+    return run(partial(ControllerNode, law), args=args, kernels=CONTROLLER, later=LAWS)
 
 
 if __name__ == "__main__":

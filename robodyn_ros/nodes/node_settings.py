@@ -22,6 +22,7 @@ from ..simulation.disturbances import Fault, make_fault
 Numbers = tuple[float, ...]
 
 PLANTS = ("rigid", "elastic", "mujoco")
+OWN = "own"  # the plant that the program has given, see `simulation_setup.PlantMaker`
 POSITION_RANGE = {"low": -1000.0, "high": 1000.0}  # [rad or m]
 NO_FAULT = "none"
 NOMINAL_RATE = "nominal rate of joint states"
@@ -76,7 +77,7 @@ class ModelErrorSettings(ParameterSet):
 class PlantSettings(ParameterSet):
     """The simulated plant."""
 
-    kind: str = setting("rigid", "kind of simulation", choices=PLANTS, fixed=True)
+    kind: str = setting("rigid", "kind of simulation", choices=(*PLANTS, OWN), fixed=True)
     start: Numbers = setting((0.0,), "initial posture", "rad or m", **POSITION_RANGE, fixed=True)
     friction: bool = setting(
         False, "motor-side friction; none behind a joint torque sensor", fixed=True

@@ -1,17 +1,14 @@
-"""Set-up of simulator_node: the plant, obstacles, scripted pushes, and the brake."""
+"""Set-up of simulator_node: the plant, obstacles, scripted pushes and faults."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ..control.laws.passivity import PassivityController
-from ..control.limits import TorqueLimits
-from ..control.reactions import Stop
 from ..errors import ArgumentError
 from ..model.payload_settings import PayloadSettings
 from ..model.robot import Payload, RobotModel
@@ -19,16 +16,18 @@ from ..settings import ParameterSet, one_or_each, setting
 from ..simulation.disturbances import KINDS, SHAPES, Fault, make_fault, perturbed
 from ..simulation.elastic import ElasticJointPlant
 from ..simulation.obstacles import Box, Obstacle, Pendulum, Plane, Sphere
-from ..simulation.plant import Plant, PlantState
+from ..simulation.plant import Plant
 from ..simulation.rigid import RigidPlant
 from ..simulation.sensors import LWR_SENSORS, SensorModel
-from .node_settings import ModelErrorSettings, Numbers, PlantSettings
+from .brake import Brake
+from .node_settings import OWN, ModelErrorSettings, Numbers, PlantSettings
 
 PAYLOAD = "payload"  # kind of a scripted fault
 USUAL_MASS = 1.5  # [kg], of a payload
 OBSTACLES = ("plane", "sphere", "box", "pendulum")
-BRAKE_FREQUENCY = 10.0  # [rad/s], natural frequency of the law that holds an arm without commands
-BRAKE_RATE = 1000.0  # [N m/s or N/s], fastest change of the brake's torque
+
+# Makes a plant of one's own, by (model, q, friction=, sensor=, seed=): a subclass of Plant
+PlantMaker = Callable[..., Plant]
 
 
 @dataclass(frozen=True)
@@ -118,28 +117,6 @@ class ObstacleSettings(ParameterSet):
         return Pendulum(self.place, self.length, self.radius, self.mass, self.angle)
 
 
-class Brake:
-    """Brakes an arm without commands as fast as the torque may change, and holds it."""
-
-    def __init__(self, model: RobotModel) -> None:
-        limits = TorqueLimits(model.tau_max, BRAKE_RATE)
-        self._law = PassivityController.with_frequency(model, BRAKE_FREQUENCY, limits=limits)
-        self._stop = Stop(self._law)
-        self._on = False
-
-    def hold(self, state: PlantState, tau: np.ndarray | None, dt: float) -> np.ndarray:
-        """Return the torque (n,) to apply. tau: the last applied torque; None: none yet."""
-        if not self._on:
-            self._on = True
-            self._law.reset(tau)
-            self._stop.begin(state)
-        return self._stop.torque(state, None, dt)
-
-    def release(self) -> None:
-        """End the braking."""
-        self._on = False
-
-
 def with_error(model: RobotModel, error: ModelErrorSettings, seed: int) -> RobotModel:
     """Return the model with random errors up to these; the same seed gives the same arm."""
     bounds = {"mass": error.mass, "com": error.com, "friction": error.friction}
@@ -151,19 +128,32 @@ def make_plant(
     settings: PlantSettings,
     obstacles: Mapping[str, ObstacleSettings],
     dt: float,
+    own: PlantMaker | None = None,
 ) -> tuple[Plant, Brake]:
-    """Return the plant, which differs from the model as set, and the brake that holds it."""
+    """Return the plant, which differs from the model as set, and the brake that holds it.
+
+    own: makes the plant for `kind: own`.
+    """
     if len(settings.start) not in (1, model.n):
         raise ArgumentError(f"plant.start has {len(settings.start)} numbers for {model.n} joints")
     start = np.array(np.broadcast_to(settings.start, (model.n,)))
     common: dict[str, Any] = {
         "friction": settings.friction,
         "sensor": LWR_SENSORS if settings.noise else SensorModel(),
-        "obstacles": [one.obstacle() for one in obstacles.values()],
         "seed": settings.seed,
     }
     real = with_error(model, settings.model_error, settings.seed)
     brake = Brake(real)
+    if settings.kind == OWN:
+        if own is None:
+            raise ArgumentError(
+                "plant.kind 'own' needs a program that gives a plant: "
+                "simulator_node.main(plant=...)"
+            )
+        if obstacles:
+            raise ArgumentError("plant.kind 'own' has no obstacles from parameters")
+        return own(real, start, **common), brake
+    common["obstacles"] = [one.obstacle() for one in obstacles.values()]
     if settings.kind == "mujoco":
         from ..simulation.mujoco_plant import MujocoPlant
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from ..sensing.settings import SensingSettings
 from ..simulation.disturbances import Fault, Injection
 from ..simulation.plant import PlantState
 from .arm_node import ArmNode
+from .brake import BRAKE_RATE
 from .codec import fault_state, read_wrench, set_stamp
 from .loop_statistics import LoopStatistics
 from .node_kernels import SIMULATOR
@@ -31,10 +33,10 @@ from .node_settings import SimulatorSettings
 from .parameters import declare_table
 from .runtime import LATCHED, STATE_IN, STATE_OUT, JointStateMessage, run
 from .simulation_setup import (
-    BRAKE_RATE,
     PAYLOAD,
     FaultSettings,
     ObstacleSettings,
+    PlantMaker,
     PushSettings,
     make_plant,
 )
@@ -51,10 +53,14 @@ CLOCK_SET = "the clock was set back: by {:.3f} s"
 
 
 class SimulatorNode(ArmNode):
-    """Steps a plant with the commands that arrive and publishes its measurements."""
+    """Steps a plant with the commands that arrive and publishes its measurements.
 
-    def __init__(self) -> None:
+    own_plant: makes that of `plant.kind: own`.
+    """
+
+    def __init__(self, own_plant: PlantMaker | None = None) -> None:
         super().__init__("simulator_node", SimulatorSettings())
+        self.own_plant = own_plant
         self.wait_for_robot()
 
     def configure(self, model: RobotModel) -> None:
@@ -64,7 +70,9 @@ class SimulatorNode(ArmNode):
         self.script = declare_table(self, "pushes", PushSettings)
         self.faults = declare_table(self, "faults", FaultSettings)
         self.dt = 1.0 / settings.rate
-        self.plant, self.brake = make_plant(model, settings.plant, obstacles, self.dt)
+        self.plant, self.brake = make_plant(
+            model, settings.plant, obstacles, self.dt, self.own_plant
+        )
         for fault in self.faults.values():
             self._check_fault(fault.what(model))
         self.live: list[Injection] = []  # set by parameters while running
@@ -276,9 +284,12 @@ def _named(what: Fault | Payload) -> NamedFault:
     return NamedFault(what.kind, what.joint, what.value)
 
 
-def main(args: list[str] | None = None) -> int:
-    """Run the node until a signal arrives; return the exit code."""
-    return run(SimulatorNode, args=args, kernels=SIMULATOR)
+def main(args: list[str] | None = None, plant: PlantMaker | None = None) -> int:
+    """Run the node until a signal arrives; return the exit code.
+
+    plant: makes the plant for `plant.kind: own`, by (model, q, friction=, sensor=, seed=).
+    """
+    return run(partial(SimulatorNode, plant), args=args, kernels=SIMULATOR)
 
 
 if __name__ == "__main__":

@@ -106,14 +106,16 @@ class ElasticJointPlant(RigidPlant):
         """Torque K (theta - q) (n,) [N m or N], as joint torque sensors read it."""
         return self.stiffness * (self.motor_q - self.state.q)
 
-    def _restart(self) -> None:
+    def restart(self) -> None:
+        """Start from `state`, with springs in balance with gravity."""
         q, qd = self.state.q, self.state.qd
         deflection = gravity_torque(self.model, q) / self.stiffness
         self._begin(np.concatenate([q, q + deflection]), np.concatenate([qd, qd]))
-        self._rebuild()
+        self.rebuild()
 
-    def _rebuild(self) -> None:
-        super()._rebuild()
+    def rebuild(self) -> None:
+        """Fill the kernel's tables anew, and find the substeps that they need."""
+        super().rebuild()
         self._highest_rate = self._compute_highest_rate()
 
     def _spring_rows(self) -> Array:
@@ -121,8 +123,9 @@ class ElasticJointPlant(RigidPlant):
         springs = [self.stiffness, self.damping, self.model.rotor_inertia]
         return np.column_stack([*springs, self.link_viscous, self.link_coulomb, width])
 
-    def _effort(self) -> Array:
-        return self.joint_torque if self.effort == "joint" else super()._effort()
+    def reported_effort(self) -> Array:
+        """Return the torque (n,) of the motors or of the joints, as `effort` says."""
+        return self.joint_torque if self.effort == "joint" else super().reported_effort()
 
     def _links(self) -> RobotModel:
         return self.model.replace(rotor_inertia=0.0)
@@ -147,7 +150,7 @@ class ElasticJointPlant(RigidPlant):
             root = np.sqrt(factors)
             return float(np.linalg.eigvalsh(root[:, None] * inverse * root).max())
 
-        viscous, coulomb, stiction, *_ = self._friction_rows().T
+        viscous, coulomb, stiction, *_ = self.friction_rows().T
         low, high, stop, brake = self._stop_rows().T
         limited = np.isfinite(low) | np.isfinite(high)
         drag = viscous + np.maximum(coulomb, stiction) / self.friction_width + limited * brake

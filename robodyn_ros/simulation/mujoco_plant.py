@@ -80,7 +80,6 @@ class MujocoPlant(Plant):
         one_of("integrator", integrator, INTEGRATORS)
         self.timestep = positive("timestep", timestep, "s")
         self.contact_time = positive("contact_time", contact_time, "s")
-        self.friction, self.friction_width = friction, positive("friction_width", friction_width)
         positive("radius", radius, "m")
         for obstacle in obstacles:
             if not isinstance(obstacle, (Plane, Sphere, Box, Pendulum)):
@@ -102,7 +101,16 @@ class MujocoPlant(Plant):
         self.bare = self.model = model
         self._compile()
         self._check_same_robot()
-        super().__init__(model, q, qd, sensor or SensorModel(), saturate, seed)
+        super().__init__(
+            model,
+            q,
+            qd,
+            friction=friction,
+            friction_width=friction_width,
+            saturate=saturate,
+            sensor=sensor,
+            seed=seed,
+        )
 
     @property
     def swings(self) -> list[tuple[float, float]]:
@@ -111,9 +119,10 @@ class MujocoPlant(Plant):
         data = self.mj_data
         return [(float(data.qpos[a]), float(data.qvel[d])) for a, d in zip(at, dof, strict=True)]
 
-    def _restart(self) -> None:
+    def restart(self) -> None:
+        """Start from `state`, and the pendulums from their first angles."""
         self.contacts: list[Contact] = []
-        self._rebuild()
+        self.rebuild()
         data = self.mj_data
         self._mj.mj_resetData(self.mj_model, data)
         data.qpos[self._q_at] = self._offset + self._G @ self.state.q
@@ -122,26 +131,27 @@ class MujocoPlant(Plant):
         data.qpos[self._pendulum_at] = [o.angle for o in swinging]
         data.qvel[self._pendulum_dof] = [o.rate for o in swinging]
 
-    def _rebuild(self) -> None:
+    def rebuild(self) -> None:
+        """Compile MuJoCo's model anew if a payload has changed; set friction and brakes."""
         if self.payloads != self._compiled:
             qpos, qvel = self.mj_data.qpos.copy(), self.mj_data.qvel.copy()
             self._compile()
             self.mj_data.qpos[:], self.mj_data.qvel[:] = qpos, qvel
-        self._losses, rows = SlidingFriction(self.model), self._friction_rows().T
+        self._losses, rows = SlidingFriction(self.model), self.friction_rows().T
         friction_rows(self._losses.packed)[:] = rows
         self.mj_model.dof_damping[self._leader_dof] = self._viscous = rows[int(VISCOUS)].copy()
-        self._update_locked(self.state.q)
+        locked = self.locked_joints(self.state.q)
         for joint in self.model.joint_names:
             brake = self.mj_model.equality(_brake(joint)).id
-            self.mj_model.eq_data[brake, 0] = self._locked.get(joint, 0.0)
-            self.mj_data.eq_active[brake] = joint in self._locked
+            self.mj_model.eq_data[brake, 0] = locked.get(joint, 0.0)
+            self.mj_data.eq_active[brake] = joint in locked
 
-    def _advance(self, command: Array, dt: float) -> tuple[Array, Array, Array, Array]:
+    def advance(self, command: Array, dt: float) -> tuple[Array, Array, Array, Array]:
+        """Integrate over dt [s]; return q, qd, motor torque and external torque (n,) each."""
         model, data, dof = self.mj_model, self.mj_data, self._leader_dof
         count = max(1, math.ceil(dt / self.timestep - 1e-9))
         h = model.opt.timestep = dt / count
-        limited = np.clip(command, -self.motor_limit, self.motor_limit)
-        motor = self.motor_gain * limited + self.motor_bias
+        motor = self.motor_torque(command)
         external = np.zeros(model.nv)
         touched: dict[tuple[int, int], list[Array]] = {}
         for i in range(count):
@@ -153,7 +163,7 @@ class MujocoPlant(Plant):
                 losses = self._losses.of_drive(qd, motor, h)
                 data.qfrc_applied[dof] -= losses - self._viscous * qd
             if self.pushes:
-                pushed = self._push_torque(self.state.t + (i + 0.5) * h)
+                pushed = self._applied_pushes(self.state.t + (i + 0.5) * h)
                 data.qfrc_applied += pushed
                 external += pushed / count
             self._mj.mj_step(model, data)
@@ -171,7 +181,7 @@ class MujocoPlant(Plant):
         tau_ext = self._G.T @ external[self._dof]
         return data.qpos[self._leader_at], data.qvel[dof], motor, tau_ext
 
-    def _push_torque(self, t: float) -> Array:
+    def _applied_pushes(self, t: float) -> Array:
         """Return the torque of the pushes at time t [s] on all of MuJoCo's joints (nv,)."""
         mj, model, data = self._mj, self.mj_model, self.mj_data
         mj.mj_kinematics(model, data)  # after a step these are still those before it

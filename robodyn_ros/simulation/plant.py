@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..dynamics.kinematics import forward_kinematics
-from ..errors import ArgumentError, one_of
+from ..dynamics.kinematics import forward_kinematics, jacobian
+from ..errors import ArgumentError, one_of, positive
 from ..model import packed_model as at
 from ..model.packed_model import friction_rows, pack_friction
 from ..model.robot import Payload, RobotModel
@@ -42,24 +42,35 @@ class PlantState(NamedTuple):
 
 
 class Plant(ABC):
-    """Simulated arm. Time advances only in `step`."""
+    """Simulated arm: pushes, faults, payloads and sensors around the motion that a subclass has.
 
-    friction: bool  # whether the joints have friction
-    friction_width: float  # [rad/s or m/s], over which dry friction changes sign at least
+    A plant of your own is a subclass with `advance`; with `rebuild`, if it keeps what depends on
+    `model` or `faults`; with `restart`, if its state is more than q and qd. Time advances only in
+    `step`.
+    q (n,) [rad or m] and qd (n,) [rad/s or m/s]: initial state, 0 by default. friction: whether
+    the joints have friction; friction_width [rad/s or m/s]: over which dry friction changes sign
+    at least. saturate: whether torques are clipped to the actuator limits. seed: random seed of
+    the sensor noise.
+    """
 
     def __init__(
         self,
         model: RobotModel,
-        q: npt.ArrayLike | None,
-        qd: npt.ArrayLike | None,
-        sensor: SensorModel,
-        saturate: bool,
-        seed: int,
+        q: npt.ArrayLike | None = None,
+        qd: npt.ArrayLike | None = None,
+        *,
+        friction: bool = True,
+        friction_width: float = 0.02,
+        saturate: bool = True,
+        sensor: SensorModel | None = None,
+        seed: int = 0,
     ) -> None:
         self.bare = model  # without payload
-        self.model = model
+        self.model = model  # with it
+        self.friction = friction
+        self.friction_width = positive("friction_width", friction_width)
         self.saturate = saturate
-        self.sensor, self.seed = sensor, seed
+        self.sensor, self.seed = sensor or SensorModel(), seed
         self.pushes: list[Push] = []
         self.faults: dict[str, Fault] = {}  # by joint; '': of all joints
         self.payloads: list[Payload] = []
@@ -87,7 +98,7 @@ class Plant(ABC):
         self._measured: Measurement | None = None
         self._exact_sensors = self.sensor == SensorModel()  # no state: measure on demand
         self._set_motors()
-        self._restart()
+        self.restart()
 
     def step(self, tau: npt.ArrayLike, dt: float) -> PlantState:
         """Apply the torque tau (n,) [N m or N] for dt [s]; return the state at its end."""
@@ -99,7 +110,7 @@ class Plant(ABC):
         if self.injections:
             self._inject(self.state.t)
         self._command = command.copy()
-        q, qd, given, tau_ext = self._advance(command, dt)
+        q, qd, given, tau_ext = self.advance(self._command, dt)
         self.state = PlantState(self.state.t + dt, q, qd, given, tau_ext)
         self._measured = None if self._exact_sensors else self._measure()
         return self.state
@@ -138,7 +149,7 @@ class Plant(ABC):
         """Attach a payload to a link."""
         self.model = self.model.replace(payload=payload)  # raises if it is invalid
         self.payloads.append(payload)
-        self._rebuild()
+        self.rebuild()
 
     def drop(self, payload: Payload | None = None) -> None:
         """Drop a payload; without an argument, all of them."""
@@ -146,7 +157,7 @@ class Plant(ABC):
         self.model = self.bare
         for held in self.payloads:
             self.model = self.model.replace(payload=held)
-        self._rebuild()
+        self.rebuild()
 
     def fail(self, joint: str, kind: str, value: float | None = None) -> Fault:
         """Inject a fault and return it; it replaces an earlier fault of the joint.
@@ -162,7 +173,7 @@ class Plant(ABC):
         self.faults.pop(joint, None)
         self._frozen.pop(k, None)
         self._set_motors()
-        self._rebuild()
+        self.rebuild()
 
     def schedule(
         self, what: Fault | Payload, start: float | None = None, duration: float = math.inf
@@ -222,19 +233,67 @@ class Plant(ABC):
             )
             self._frozen[k] = next(shown), next(shown)
         self._set_motors()
-        self._rebuild()
+        self.rebuild()
+
+    # what a subclass defines
 
     @abstractmethod
-    def _restart(self) -> None:
-        """Start from self.state after a reset."""
+    def advance(self, command: Array, dt: float) -> tuple[Array, Array, Array, Array]:
+        """Integrate over dt [s]; return q, qd, motor torque and external torque (n,) each.
 
-    @abstractmethod
-    def _rebuild(self) -> None:
-        """Adopt a changed model or changed faults."""
+        It begins at `state`, with the torque of `motor_torque(command)` and the pushes of
+        `push_torque`. The arrays become the next state.
+        """
 
-    @abstractmethod
-    def _advance(self, command: Array, dt: float) -> tuple[Array, Array, Array, Array]:
-        """Integrate over dt [s]; return q, qd, motor torque and external torque (n,) each."""
+    def restart(self) -> None:
+        """Start from `state` after a reset: it has the first q and qd again."""
+        self.rebuild()
+
+    def rebuild(self) -> None:  # noqa: B027 (most need none)
+        """Adopt a changed `model` or changed faults: `friction_rows`, `locked_joints`."""
+
+    def reported_effort(self) -> Array:
+        """Return the torque (n,) that the robot reports, without the errors of its sensors.
+
+        It is the commanded one: faults of the motors do not show in it.
+        """
+        return np.clip(self._command, -self.motor_limit, self.motor_limit)
+
+    # what it needs for that
+
+    def motor_torque(self, command: Array) -> Array:
+        """Return the torque (n,) of the motors for a command, with their limits and faults."""
+        limited = np.clip(command, -self.motor_limit, self.motor_limit)
+        return np.asarray(self.motor_gain * limited + self.motor_bias)
+
+    def push_torque(self, t: float, q: Array) -> Array:
+        """Return the joint torque (n,) of all pushes at the time t [s] and the posture q (n,)."""
+        total = np.zeros(self.model.n)
+        for push in self.pushes:
+            J = jacobian(self.model, q, push.link, push.point)
+            total += push.strength(t) * (push.force @ J[:3] + push.torque @ J[3:])
+        return total
+
+    def friction_rows(self) -> Array:
+        """Return the friction of each joint (n, 9), with faults, as in `packed_model`."""
+        rows = friction_rows(pack_friction(self.model)).T.copy()
+        # A narrower step than this is too stiff to integrate
+        rows[:, int(at.WIDTH)] = np.maximum(rows[:, int(at.WIDTH)], self.friction_width)
+        if not self.friction:
+            rows[:, SIZES] = 0.0
+        for fault in self.faults.values():
+            if fault.kind == "friction":
+                rows[self._joint(fault.joint), SIZES] *= fault.value
+        return rows
+
+    def locked_joints(self, positions: Array) -> dict[str, float]:
+        """Return where joints with that fault are held; positions (n,): of the drives now."""
+        self._locked = {
+            fault.joint: self._locked.get(fault.joint, float(positions[self._joint(fault.joint)]))
+            for fault in self.faults.values()
+            if fault.kind == "locked"
+        }
+        return self._locked
 
     def _set_motors(self) -> None:
         """Set the motors' limits, gains and biases: torque = gain * clip(command) + bias."""
@@ -252,29 +311,9 @@ class Plant(ABC):
             elif fault.kind == "bias":
                 self.motor_bias[k] = fault.value
 
-    def _friction_rows(self) -> Array:
-        """Return the friction of each joint (n, 9), as in `packed_model`."""
-        rows = friction_rows(pack_friction(self.model)).T.copy()
-        # A narrower step than this is too stiff to integrate
-        rows[:, int(at.WIDTH)] = np.maximum(rows[:, int(at.WIDTH)], self.friction_width)
-        if not self.friction:
-            rows[:, SIZES] = 0.0
-        for fault in self.faults.values():
-            if fault.kind == "friction":
-                rows[self._joint(fault.joint), SIZES] *= fault.value
-        return rows
-
-    def _update_locked(self, positions: Array) -> None:
-        """Lock joints with that fault where their drives are now, unless locked already."""
-        self._locked = {
-            fault.joint: self._locked.get(fault.joint, float(positions[self._joint(fault.joint)]))
-            for fault in self.faults.values()
-            if fault.kind == "locked"
-        }
-
     def _measure(self) -> Measurement:
         state = self.state
-        measured = self.sensors.measure(state.t, state.q, state.qd, self._effort())
+        measured = self.sensors.measure(state.t, state.q, state.qd, self.reported_effort())
         if not self.faults:
             return measured
         q, qd, tau = measured.q.copy(), measured.qd.copy(), measured.tau.copy()
@@ -285,13 +324,6 @@ class Plant(ABC):
             if fault.kind in ON_ALL_JOINTS:
                 tau[self._joint(fault.joint) if fault.joint else slice(None)] *= fault.value
         return replace(measured, q=q, qd=qd, tau=tau)
-
-    def _effort(self) -> Array:
-        """Return the torque (n,) that the robot reports, without the errors of its sensors.
-
-        It is the commanded one: faults of the motors do not show in it.
-        """
-        return np.clip(self._command, -self.motor_limit, self.motor_limit)
 
     def _joint(self, joint: str) -> int:
         try:

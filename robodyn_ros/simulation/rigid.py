@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from ..dynamics.friction import usual_inertia
 from ..dynamics.mass_matrix import mass_matrix
-from ..errors import ArgumentError, RobodynError, one_of, positive
+from ..errors import ArgumentError, RobodynError, one_of
 from ..model import packed_model as at
 from ..model.packed_model import aligned_copy, pack_frame
 from ..model.robot import RobotModel
@@ -59,9 +59,8 @@ class RigidPlant(Plant):
         one_of("method", method, METHODS)
         if not substeps >= 1:
             raise ArgumentError(f"substeps must be at least 1, got {substeps!r}")
-        positive("friction_width", friction_width)
         self.method, self.substeps = METHODS[method], int(substeps)
-        self.friction, self.friction_width, self.stops = friction, float(friction_width), stops
+        self.stops = stops
         self.probes = [Probe(link) for link in model.link_names] if probes is None else probes
         self.obstacles: list[Plane | Sphere] = []
         for obstacle in obstacles:
@@ -71,11 +70,21 @@ class RigidPlant(Plant):
                     f"{obstacle!r}; MujocoPlant supports Box and Pendulum too"
                 )
             self.obstacles.append(obstacle)
-        super().__init__(model, q, qd, sensor or SensorModel(), saturate, seed)
+        super().__init__(
+            model,
+            q,
+            qd,
+            friction=friction,
+            friction_width=friction_width,
+            saturate=saturate,
+            sensor=sensor,
+            seed=seed,
+        )
 
-    def _restart(self) -> None:
+    def restart(self) -> None:
+        """Start from `state`, as after a reset."""
         self._begin(self.state.q, self.state.qd)
-        self._rebuild()
+        self.rebuild()
 
     def _begin(self, x: Array, xd: Array) -> None:
         """Start from these positions and velocities of all bodies, motors included."""
@@ -83,13 +92,14 @@ class RigidPlant(Plant):
         self._numbers = np.concatenate([x, xd, np.zeros(3 * n)])
         self._scratch = np.zeros(5 * x.size + 2 * n)
 
-    def _rebuild(self) -> None:
+    def rebuild(self) -> None:
+        """Fill the kernel's tables anew."""
         self._block = aligned_copy(self._links().packed)
         self._probe_rows = self._make_probe_rows()
         rows = [obstacle.row() for obstacle in self.obstacles]
         self._obstacle_rows = np.concatenate(rows) if rows else EMPTY
         motors = np.column_stack([self.motor_limit, self.motor_gain, self.motor_bias])
-        friction, stops, springs = self._friction_rows(), self._stop_rows(), self._spring_rows()
+        friction, stops, springs = self.friction_rows(), self._stop_rows(), self._spring_rows()
         self._drives = np.hstack([friction, stops, motors, springs]).ravel()
         self._braking_rate = self._fastest_braking(friction)
 
@@ -126,9 +136,8 @@ class RigidPlant(Plant):
         rows = np.zeros((model.n, 4))
         rows[:, 0], rows[:, 1] = (model.q_min, model.q_max) if self.stops else (-np.inf, np.inf)
         rows[:, 2], rows[:, 3] = STOP_FREQUENCY**2 * inertia, 2.0 * STOP_FREQUENCY * inertia
-        self._update_locked(self._drive_positions())
         w = BRAKE_FREQUENCY
-        for joint, position in self._locked.items():
+        for joint, position in self.locked_joints(self._drive_positions()).items():
             k = self._joint(joint)
             rows[k] = [position, position, w**2 * inertia[k], 2.0 * w * inertia[k]]
         return rows
@@ -155,12 +164,13 @@ class RigidPlant(Plant):
                 rows.append([row, *place, *(strength * push.force), *(strength * push.torque)])
         return np.array(rows).ravel() if rows else EMPTY
 
-    def _advance(self, command: Array, dt: float) -> tuple[Array, Array, Array, Array]:
+    def advance(self, command: Array, dt: float) -> tuple[Array, Array, Array, Array]:
+        """Integrate over dt [s]; return q, qd, motor torque and external torque (n,) each."""
         n = self.model.n
         pushes = self._push_rows(dt) if self.pushes else EMPTY
         tables = (self._drives, pushes, self._probe_rows, self._obstacle_rows)
         options = (self.model.coupled, self.method, self._substeps(dt), dt)
-        numbers = (self._command, self._numbers, self._scratch)  # the command: a contiguous copy
+        numbers = (command, self._numbers, self._scratch)
         if rigid_step(self._block, *tables, *options, *numbers, self._elastic):
             raise RobodynError(
                 f"the simulation of '{self.model.name}' diverged at {self.state.t:.3f} s: "

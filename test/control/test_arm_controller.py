@@ -10,7 +10,8 @@ from control_cases import quintic
 import robodyn_ros as rd
 from robodyn_ros.control.arm_controller import ArmController, Mode
 from robodyn_ros.control.arm_settings import ArmSettings
-from robodyn_ros.control.live_scaling import LiveScaling, ScalingLimits
+from robodyn_ros.control.live_scaling import LiveScaling
+from robodyn_ros.control.path_shape import ScalingLimits
 from robodyn_ros.control.reference import Reference, Rest
 from robodyn_ros.detection.detector import CollisionDetector, Level
 from robodyn_ros.detection.observer import MomentumObserver
@@ -42,10 +43,10 @@ class Move:
 class Rig:
     """A simulated arm under control. Every torque is checked when it is given."""
 
-    def __init__(self, q=START, dt=DT, obstacles=(), **settings):
+    def __init__(self, q=START, dt=DT, obstacles=(), law=None, **settings):
         probes = [Probe(HAND)]
         self.plant = RigidPlant(LWR, q, friction=False, obstacles=obstacles, probes=probes)
-        self.arm = ArmController(LWR, ArmSettings(**settings))
+        self.arm = ArmController(LWR, ArmSettings(**settings), law)
         self.dt, self.rate = dt, RATE
         self.observer = MomentumObserver(LWR, 50.0)
         self.detector = CollisionDetector(2.0, 4.0, LWR, release=0.05)
@@ -402,7 +403,7 @@ def test_a_touch_before_the_start_must_be_cleared(settings, mode, begun):
     rig = Rig(**settings)
     if not begun:
         rig.arm = ArmController(LWR, ArmSettings(**settings))
-    rig.arm.touched_before()
+    rig.arm.on_earlier_contact()
     rig.run(0.3)
     assert rig.arm.mode is mode
     rig.arm.clear()
@@ -480,7 +481,7 @@ def test_an_arm_that_the_driver_held_is_taken_over_with_its_weight_carried():
     assert np.abs(rig.tau - rd.gravity_torque(LWR, rig.state.q)).max() > 2.0
     t, there = rig.state.t + 1.5, rig.state.q + 0.3
     rig.arm.lost(t, "no joint states")
-    rig.arm.hand_over()
+    rig.arm.release_command()
     tau = rig.arm.update(t + DT, there, STILL)
     np.testing.assert_allclose(tau, rd.gravity_torque(LWR, there), atol=2.0)
     assert rig.is_in(Mode.SAFE_HOLD)
@@ -828,10 +829,10 @@ def test_a_joint_that_the_detector_found_stuck_is_not_moved():
     rig = Rig()
     rig.run(0.2)
     state = rig.plant.state
-    rig.arm.frozen("joint_3", "seen by the detector")  # at rest: not moving is right
+    rig.arm.on_stuck_joint("joint_3", "seen by the detector")  # at rest: not moving is right
     assert rig.arm.mode is Mode.HOLDING
     rig.arm.follow(Move(state.q, state.q + 0.1))
-    rig.arm.frozen("joint_3", "seen by the detector")
+    rig.arm.on_stuck_joint("joint_3", "seen by the detector")
     assert (rig.arm.mode, rig.arm.reason) == (Mode.SAFE_HOLD, "seen by the detector")
     for k in range(1, 50):
         rig.arm.update(state.t + k * DT, state.q, state.qd + 1e-3 * (-1) ** k)
@@ -845,14 +846,14 @@ def test_a_joint_that_the_detector_found_stuck_is_not_moved():
 @pytest.mark.parametrize(("timeout", "held"), [(0.02, True), (0.5, False)])
 def test_commands_that_do_not_get_through_lead_to_a_safe_hold(timeout, held):
     rig = Rig(timeout=timeout)
-    rig.arm.heard(0.0, False)  # reported before its first commands could arrive
+    rig.arm.on_command_feedback(0.0, False)  # reported before its first commands could arrive
     rig.run(0.05)
     assert rig.arm.mode is Mode.HOLDING
     rig.run(0.1)
-    rig.arm.heard(rig.plant.state.t, False)
+    rig.arm.on_command_feedback(rig.plant.state.t, False)
     rig.run(0.1)
     assert (rig.arm.mode is Mode.SAFE_HOLD) is held
-    rig.arm.heard(rig.plant.state.t, True)
+    rig.arm.on_command_feedback(rig.plant.state.t, True)
     rig.run(1.0)
     assert (rig.arm.mode is Mode.SAFE_HOLD) is held  # until it is cleared
 

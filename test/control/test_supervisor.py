@@ -8,8 +8,8 @@ from source_tree import ROOT
 
 import robodyn_ros as rd
 from robodyn_ros.control.arm_settings import ArmSettings
-from robodyn_ros.control.supervisor import Supervisor, transition_table
-from robodyn_ros.control.transitions import REJECT, TRANSITIONS, Event, Mode
+from robodyn_ros.control.supervisor import GUARDS, Supervisor, action_of
+from robodyn_ros.control.transitions import REJECT, ROWS, TRANSITIONS, Event, Mode
 from robodyn_ros.sensing.sample import Sample, Status, missing
 from robodyn_ros.sensing.settings import SensingSettings
 
@@ -206,6 +206,26 @@ def test_every_event_in_every_mode_leads_where_the_table_says(mode, event, row):
 
 def test_every_event_is_in_the_table():
     assert {event for (_, event), rows in TRANSITIONS.items() if rows} == set(Event)
+
+
+def transition_table(supervisor):
+    """Return all transitions as a Markdown table; pairs without a row are ignored."""
+
+    def action(name):
+        if name in ("", REJECT):
+            return "raise an error" if name else ""
+        first = str(action_of(supervisor, name).__doc__).partition("\n")[0].rstrip(".")
+        return first[0].lower() + first[1:]
+
+    lines = ["| event | in mode | if | next mode | action |", "|---|---|---|---|---|"]
+    for event in Event:
+        for row in (row for row in ROWS if row.event is event):
+            modes = ", ".join(mode.name for mode in Mode if mode in row.modes)
+            to = row.to.name if row.to else "the same"
+            guard = GUARDS[row.guard][0] if row.guard else ""
+            cells = (event.value, modes, guard, to, action(row.action))
+            lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
 
 
 def test_the_document_has_the_table_of_the_code():

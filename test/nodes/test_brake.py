@@ -7,7 +7,7 @@ import robodyn_ros as rd
 
 pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
-from robodyn_ros.nodes.simulation_setup import BRAKE_RATE, Brake  # noqa: E402
+from robodyn_ros.nodes.brake import BRAKE_RATE, Brake  # noqa: E402
 
 LWR = rd.robots.lwr_iii()
 START = np.array([0.0, -0.6, 0.3, 1.2, 0.4, -0.7, 0.5])

@@ -1,5 +1,7 @@
 """controller_node against the simulated arm, in simulated time."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from ros_harness import bench
@@ -194,6 +196,33 @@ def test_every_law_and_reaction_is_chosen_by_parameters_in_motion(talk):
     rate = np.abs(np.diff(talk.torques(), axis=0)).max() / 0.002
     assert rate <= 1000.0 * (1 + 1e-9)
     np.testing.assert_allclose(talk.states[-1].position, goal, atol=2e-3)
+
+
+class Spring(rd.Controller):
+    """A law of one's own."""
+
+    def __init__(self, model, settings, **options):
+        super().__init__(model, **options)
+
+    def law_torque(self, state, reference, dt):
+        pull = 300.0 * (reference.q - state.q) + 40.0 * (reference.qd - state.qd)
+        return pull + rd.gravity_torque(self.model, state.q)
+
+
+def test_the_law_of_a_program_is_chosen_by_the_parameter():
+    with bench(SimulatorNode, partial(ControllerNode, Spring), args=ARGS) as there:
+        talk, goal = Talk(there), np.array(START) + 0.1
+        assert there.set(talk.node, arm__controller="own").successful
+        assert isinstance(talk.arm._arm.parts.law, Spring)
+        talk.go(goal, 1.0)
+        talk.let(2.5)
+        assert talk.arm.mode is Mode.HOLDING, talk.arm.reason
+        np.testing.assert_allclose(talk.states[-1].position, goal, atol=1e-3)
+
+
+def test_without_such_a_law_the_parameter_is_refused(talk):
+    refused = talk.there.set(talk.node, arm__controller="own")
+    assert not refused.successful and "law=" in refused.reason
 
 
 def test_a_trajectory_beyond_the_limits_is_announced_and_slowed_down(talk, monkeypatch):

@@ -1,5 +1,7 @@
 """simulator_node with real publishers and subscribers."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from ros_harness import bench
@@ -15,7 +17,8 @@ from std_srvs.srv import Trigger  # isort: skip
 from robodyn_ros.nodes.codec import seconds  # isort: skip
 from robodyn_ros.nodes.runtime import STATE_IN  # isort: skip
 from robodyn_ros.nodes.node_settings import ModelErrorSettings, PlantSettings  # isort: skip
-from robodyn_ros.nodes.simulation_setup import BRAKE_RATE, make_plant  # isort: skip
+from robodyn_ros.nodes.brake import BRAKE_RATE  # isort: skip
+from robodyn_ros.nodes.simulation_setup import make_plant  # isort: skip
 from robodyn_ros.nodes.simulator_node import BRAKE_RELEASE, SimulatorNode  # isort: skip
 
 MODEL = rd.robots.planar_2r()
@@ -205,3 +208,32 @@ def test_the_plant_differs_from_the_model_as_set():
     np.testing.assert_array_equal(error, error_of(1, mass=0.03, com=0.003))
     assert 0.05 < np.abs(error).max() < 3.0
     assert np.abs(error - error_of(2, mass=0.03, com=0.003)).max() > 0.01
+
+
+class EulerPlant(rd.Plant):
+    """A plant of one's own."""
+
+    def advance(self, command, dt):
+        q, qd = self.state.q, self.state.qd
+        tau, tau_ext = self.motor_torque(command), self.push_torque(self.state.t, q)
+        qd = qd + dt * rd.forward_dynamics(self.model, q, qd, tau + tau_ext)
+        return q + dt * qd, qd, tau, tau_ext
+
+
+def test_the_plant_of_a_program_is_chosen_by_the_parameter():
+    args = [*ARGS, "-p", "plant.kind:=own", "-p", "plant.friction:=false"]
+    with bench(partial(SimulatorNode, EulerPlant), args=args) as there:
+        talk = Talk(there)
+        plant = talk.node.plant
+        assert isinstance(plant, EulerPlant) and not plant.friction
+        np.testing.assert_allclose(talk.states[0].position, [0.3, 0.4], atol=1e-3)
+        talk.push(MODEL.link_names[-1], (0.0, 5.0, 0.0))
+        there.until(lambda: any(np.abs(truth.effort).max() > 0.1 for truth in talk.truth))
+
+
+def test_without_such_a_plant_the_parameter_is_refused():
+    settings = PlantSettings(kind="own")
+    with pytest.raises(rd.ArgumentError, match=r"main\(plant=...\)"):
+        make_plant(MODEL, settings, {}, 0.004)
+    with pytest.raises(rd.ArgumentError, match="obstacles"):
+        make_plant(MODEL, settings, {"wall": None}, 0.004, EulerPlant)

@@ -87,9 +87,9 @@ class MomentumDampingController(Controller):
     def sharing_limits(
         cls, law: Controller, gain: npt.ArrayLike = 0.0, damping: float = 0.0
     ) -> "MomentumDampingController":
-        """Return a controller that shares the limiter, and so the last torque, of another law."""
+        """Return a controller that shares limits and last torque of another law."""
         made = cls(law.model, gain, damping, limits=law.limits)
-        made._limiter = law._limiter
+        made.share_limits(law)
         return made
 
     def release(self, dt: float) -> Array:

@@ -79,7 +79,8 @@ class Admittance(Reaction):
         if isinstance(other, Admittance):
             self._own[int(QD)] = other._own[int(QD)]
 
-    def _push(self, state: Any, r: Array | None, dt: float) -> Push | None:
+    def push(self, state: Any, r: Array | None, dt: float) -> Push | None:
+        """Return what the arm follows: the velocity qd_r."""
         zeros = self.yielding.no_push.r
         push = zeros if r is None else r
         try:

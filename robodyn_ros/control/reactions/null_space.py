@@ -135,7 +135,7 @@ class _HandKeeper(Controller):
         self, law: Controller, gain: npt.ArrayLike, damping: float, link: str, point: Any, m: int
     ) -> None:
         super().__init__(law.model, limits=law.limits)
-        self._limiter = law._limiter
+        self.share_limits(law)
         model, self.damping, self._rows = law.model, float(damping), m
         self._packed = aligned_copy(model.packed, pack_frame(model, link), point)
         self._own = np.zeros((int(MASS) + model.n + 6, model.n))
@@ -240,7 +240,8 @@ class NullSpace(Reaction):
         self.helps = helps
         self.yielding = self._keeper if helps else self._reflex  # type: ignore[assignment]
 
-    def _push(self, state: Any, r: Array | None, dt: float) -> Push | None:
+    def push(self, state: Any, r: Array | None, dt: float) -> Push | None:
+        """Return what the arm follows: the residual; decide whether the null space takes it."""
         if r is None:
             return None
         if self.helps and self._pushed < LOOK:

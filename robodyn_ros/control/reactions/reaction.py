@@ -128,7 +128,7 @@ class Reaction:
     def torque(self, state: Any, r: Array | None, dt: float) -> Array:
         """Return the torque (n,) [N m or N]; r: the residual (n,) during contact, else None."""
         at_rest = self.rest.update(state.qd, dt)
-        push = self._push(state, r, dt)
+        push = self.push(state, r, dt)
         slow = push is None and self.rest.speed < DRIFT_SPEED
         self._drifts = self._drifts + dt if slow else 0.0
         if push is not None:
@@ -145,6 +145,6 @@ class Reaction:
         drives = self.law.at_drives(state, dt)
         return self.yielding.torque(drives, push or self.yielding.no_push, dt)
 
-    def _push(self, state: Any, r: Array | None, dt: float) -> Push | None:
-        """Return what the arm follows besides the push itself."""
+    def push(self, state: Any, r: Array | None, dt: float) -> Push | None:
+        """Return what the arm follows during contact, None if it only brakes; by a subclass."""
         return None

@@ -17,5 +17,6 @@ class Reflex(Reaction):
     def __init__(self, law: Controller, gain: npt.ArrayLike = 2.0, damping: float = 3.0) -> None:
         super().__init__(law, gain, damping)
 
-    def _push(self, state: Any, r: Array | None, dt: float) -> Push | None:
+    def push(self, state: Any, r: Array | None, dt: float) -> Push | None:
+        """Return what the arm follows: the residual."""
         return None if r is None else Push(r, self.yielding.no_push.qd)
