@@ -105,20 +105,20 @@ def start(context):
     given = context.launch_configurations
     namespace = "/" + given["namespace"].strip("/")
     composed = LaunchConfiguration("composed")
-    nodes = {
+    common = {
         "package": "robodyn_ros",
         "namespace": namespace,
-        "parameters": [given["params"], *scenario(given), overrides(given, namespace)],
         "output": "screen",
-        "on_exit": Shutdown(reason="a node has ended"),
         "sigterm_timeout": STOP_TIMEOUT,
+    }
+    nodes = common | {
+        "parameters": [given["params"], *scenario(given), overrides(given, namespace)],
+        "on_exit": Shutdown(reason="a node has ended"),
     }
     actions = [
         *(Node(executable=node, condition=UnlessCondition(composed), **nodes) for node in NODES),
         Node(executable="composed_nodes", condition=IfCondition(composed), **nodes),
-        Node(
-            package="robodyn_ros", executable="demo_report", namespace=namespace, output="screen"
-        ),
+        Node(executable="demo_report", **common),
     ]
     if IfCondition(given["rviz"]).evaluate(context):
         actions += view(given, namespace)

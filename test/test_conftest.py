@@ -1,9 +1,11 @@
 """How the tests are distributed, and what a run says about skipped ones."""
 
+import os
 import shutil
 import subprocess
 import sys
 
+import pytest
 from conftest import LONG, WALL_CLOCK, named
 from source_tree import ROOT
 from untested import untested
@@ -20,6 +22,32 @@ def test_it(k):
 def test_skipped():
     pytest.skip("no chromium here")
 """
+
+
+# As launch_testing brings it along where ROS 2 is sourced: it does not even load under pytest 8
+PLUGIN = """
+def pytest_pycollect_makemodule(path, parent):
+    raise RuntimeError("loaded")
+"""
+
+
+@pytest.mark.parametrize("name", ["launch_testing", "launch_ros", "launch_pytest"])
+def test_plugins_of_a_sourced_ros_do_not_collect(name, tmp_path):
+    described = tmp_path / "its_plugin-1.0.dist-info"
+    described.mkdir()
+    (described / "METADATA").write_text("Metadata-Version: 2.1\nName: its_plugin\nVersion: 1.0\n")
+    (described / "entry_points.txt").write_text(f"[pytest11]\n{name} = its_plugin\n")
+    (tmp_path / "its_plugin.py").write_text(PLUGIN)
+    paths = [str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "--collect-only", "test/sensing/test_stuck.py"],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0 and "test_stuck.py::" in done.stdout, done.stdout + done.stderr
 
 
 def test_wall_clock_tests_share_a_worker_and_come_first(tmp_path):

@@ -238,16 +238,31 @@ def test_the_launched_demo_stays_on_this_machine_as_the_command_does(monkeypatch
 # --- SROS2: the policy, and what these wheels make of it
 
 
+# What an action is made of: permission -> kind and permission of its parts, and their names
+ACTION_PARTS = {
+    "execute": [("services", "reply"), ("topics", "publish")],
+    "call": [("services", "request"), ("topics", "subscribe")],
+}
+PARTS = [["send_goal", "cancel_goal", "get_result"], ["feedback", "status"]]
+
+
 def policy():
-    """Enclave -> {(kind, permission): names}."""
+    """Enclave -> {(kind, permission): names}; an action is its services and topics."""
     rules = {}
     for enclave in ET.parse(POLICY).getroot().iterfind("enclaves/enclave"):
         here = rules.setdefault(enclave.get("path"), {})
         for group in enclave.iterfind("profiles/profile/*"):
             for permission, value in group.attrib.items():
                 assert value == "ALLOW"  # what is not allowed is denied by default
-                names = here.setdefault((group.tag, permission), set())
-                names |= {item.text for item in group}
+                names = {item.text for item in group}
+                made = {(group.tag, permission): names}
+                if group.tag == "actions":
+                    made = {
+                        key: {f"{name}/_action/{part}" for name in names for part in parts}
+                        for key, parts in zip(ACTION_PARTS[permission], PARTS, strict=True)
+                    }
+                for key, parts in made.items():
+                    here.setdefault(key, set()).update(parts)
     return rules
 
 
@@ -259,18 +274,21 @@ def test_the_policy_has_the_form_of_version_0_2_0():
         "enclaves": {"enclave"},
         "enclave": {"profiles"},
         "profiles": {"profile"},
-        "profile": {"topics", "services"},
+        "profile": {"topics", "services", "actions"},
         "topics": {"topic"},
         "services": {"service"},
+        "actions": {"action"},
         "topic": set(),
         "service": set(),
+        "action": set(),
     }
     allowed = {"enclave": {"path"}, "profile": {"ns", "node"}, "topics": {"publish", "subscribe"}}
     allowed |= {"policy": {"version"}, "services": {"reply", "request"}}
+    allowed |= {"actions": {"execute", "call"}}
     for element in root.iter():
         assert {child.tag for child in element} <= inside[element.tag]
         assert set(element.attrib) <= allowed.get(element.tag, set())
-        assert element.tag not in ("topic", "service") or element.text.startswith("/")
+        assert element.tag not in ("topic", "service", "action") or element.text.startswith("/")
 
 
 def test_only_the_controller_may_command():
@@ -288,16 +306,33 @@ def test_no_rule_has_a_wildcard():
     ]
 
 
-def test_the_policy_allows_what_the_nodes_do_and_no_more():
+def test_what_a_node_takes_somebody_may_send():
+    rules = policy().values()
+    for kind, taken, sent in (
+        ("topics", "subscribe", "publish"),
+        ("services", "reply", "request"),
+    ):
+        senders = set().union(*(here.get((kind, sent), set()) for here in rules))
+        for here in rules:
+            lonely = here.get((kind, taken), set()) - senders
+            # of the driver, the description's publisher, MoveIt and whoever asks the operator
+            theirs = ("/robot_description", "/joint_trajectory_controller/", "/operator/")
+            assert not [name for name in lonely if not name.startswith(theirs)]
+
+
+def test_the_policy_allows_what_the_nodes_do_and_no_more(monkeypatch):
     pytest.importorskip("rclpy", reason="ROS 2 is not installed: pip install '.[ros]'")
+    action = pytest.importorskip("test_msgs.action").Fibonacci  # control_msgs has no wheel
     from ros_harness import bench
 
+    from robodyn_ros.nodes import controller_node
     from robodyn_ros.nodes.controller_node import ControllerNode
     from robodyn_ros.nodes.demo_node import DemoNode
     from robodyn_ros.nodes.dynamics_node import DynamicsNode
     from robodyn_ros.nodes.guard_node import GuardNode
     from robodyn_ros.nodes.simulator_node import SimulatorNode
 
+    monkeypatch.setattr(controller_node, "action_type", lambda: action)
     args = ["robot.name:=planar_2r", "free_running:=true", "use_sim_time:=true"]
     args += ["arm.reaction:=reflex"]  # which needs the residual
     args = [x for arg in args for x in ("-p", arg)]

@@ -48,6 +48,7 @@ from .trajectory_requests import ReplacedError, Request, TrajectoryRequests
 
 LOST_AFTER = 2  # repetitions of a joint state after which the command counts as lost
 REST_POLL = 0.02  # [s] between two checks of whether the arm has come to rest
+STOPPED = (Mode.SAFE_HOLD, Mode.REACTING)
 REACT_TO = {"contact": Level.CONTACT, "collision": Level.COLLISION}
 
 
@@ -329,10 +330,12 @@ class ControllerNode(StateNode):
         return response
 
     def clear(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        """End a reaction or a safe hold; if that is refused, the answer says why."""
+        """End a reaction or a safe hold, once at rest; if that is refused, the answer says why."""
         try:
             self.arm.clear()
-            response.success, response.message = True, self.arm.mode.value
+            mode = self.arm.mode
+            later = ", which ends once the arm is at rest" if mode in STOPPED else ""
+            response.success, response.message = True, mode.value + later
         except RobodynError as error:
             response.success, response.message = False, str(error)
             self.warn_refused(f"rejected clear: {error}")
@@ -354,8 +357,7 @@ class ControllerNode(StateNode):
     def health(self) -> tuple[str, dict[str, Any]]:
         """Return why the arm does not follow, and mode and loop statistics."""
         mode = self.arm.mode
-        stopped = mode in (Mode.SAFE_HOLD, Mode.REACTING)
-        text = f"{mode.name}: {self.arm.reason}" if stopped else self.statistics.overrun()
+        text = f"{mode.name}: {self.arm.reason}" if mode in STOPPED else self.statistics.overrun()
         error = f"{np.abs(self.arm.error).max():.2e}"
         facts = {"mode": mode.name, "reason": self.arm.reason, "largest tracking error": error}
         facts["delay of the trajectory [s]"] = f"{self.arm.delay:.3f}"

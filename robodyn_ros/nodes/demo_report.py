@@ -36,6 +36,10 @@ class DemoReport(Node):
         steady = Clock(clock_type=ClockType.STEADY_TIME)  # simulated time may stand still
         self.create_timer(CHECK_PERIOD, self._check, clock=steady)
 
+    def begin_stop(self) -> None:
+        """Stop at once after a signal, without a report."""
+        self.stopped = True
+
     def _check(self) -> None:
         if not self.stopped and self.observer.elapsed and is_over(self.observer):
             self.stopped = True

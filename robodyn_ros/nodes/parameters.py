@@ -86,10 +86,10 @@ class Parameters:
     def _set(self, parameters: Sequence[Parameter]) -> SetParametersResult:
         try:
             return self._node.set_parameters_atomically(list(parameters))
-        except ParameterNotDeclaredException as error:
+        except ParameterNotDeclaredException:  # its text names none
             known = [name for name, _, _ in leaves(self.settings)]
             unknown = next(p.name for p in parameters if not self._node.has_parameter(p.name))
-            reason = new_names([unknown]) or f"{error}{nearest(unknown, known)}"
+            reason = new_names([unknown]) or f"there is no {unknown}{nearest(unknown, known)}"
             return SetParametersResult(successful=False, reason=reason)
 
     def _check(self, parameters: Sequence[Parameter]) -> SetParametersResult:

@@ -440,6 +440,26 @@ for path in sys.argv[1:]:
     }
 
 
+def test_all_nodes_of_the_demo_have_as_long_to_end(prefix):
+    ask = """
+import runpy, sys
+from launch import LaunchContext
+from launch_ros.actions import Node
+found, context = runpy.run_path(sys.argv[1]), LaunchContext()
+for argument in found["ARGUMENTS"]:
+    context.launch_configurations[argument.name] = ""
+given = {"scenario": "collisions", "rviz": "false", "dashboard": "false"}
+context.launch_configurations.update(given)
+for node in found["start"](context):
+    if isinstance(node, Node):
+        (text,) = node._ExecuteLocal__sigterm_timeout
+        print(node.node_executable, text.text)
+"""
+    code, text = run("-c", ask, ROOT / "launch" / "collision_demo.launch.py")
+    assert code == 0, text
+    assert dict(line.split() for line in text.splitlines()) == dict.fromkeys(MODULES, "20")
+
+
 def test_the_demo_runs_under_launch_testing(prefix):
     assert "robodyn_ros" in get_packages_with_prefixes()
     for name, module in MODULES.items():

@@ -126,7 +126,8 @@ def test_it_reacts_and_resumes_when_cleared_and_logs_each_mode(talk, monkeypatch
     talk.say("CLEAR")
     talk.let(0.5)
     assert talk.arm.mode is Mode.REACTING  # resume_after is 0: only when told
-    assert talk.there.call(Trigger, "controller_node/clear").success
+    cleared = talk.there.call(Trigger, "controller_node/clear")
+    assert cleared.success and cleared.message == "reacting, which ends once the arm is at rest"
     talk.let(3.0)
     assert talk.arm.mode is Mode.HOLDING
     np.testing.assert_allclose(talk.states[-1].position, goal, atol=1e-3)

@@ -69,6 +69,15 @@ def test_it_prints_the_table_once_and_stops(monkeypatch):
         assert printed == [report.observer]
 
 
+def test_a_signal_ends_it_at_once(monkeypatch):
+    printed = []
+    monkeypatch.setattr(demo_report, "print_report", printed.append)
+    with bench(DemoReport) as there:
+        (report,) = there.nodes
+        report.begin_stop()
+        assert report.stopped and not printed
+
+
 def test_without_a_script_one_line_says_so(capsys):
     demo_report.print_report(Observer(11.0, scripted=0))
     assert capsys.readouterr().out == demo_report.NO_SCRIPT + "\n"

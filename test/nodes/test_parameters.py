@@ -154,7 +154,8 @@ def test_parameters_that_fit_together_are_set_in_any_order(detector, values):
     [
         ("monitor.hysteresis", 7.0, "hysteresis out of range"),
         ("monitor.settling", "soon", "settling must be"),
-        ("monitor.gian", 1.0, "is monitor.gain meant?"),
+        ("monitor.gian", 1.0, "there is no monitor.gian; is monitor.gain meant?"),
+        ("nonsense", 1.0, "there is no nonsense"),
         ("sensing.stamps", "receipt", "read-only"),
     ],
 )
