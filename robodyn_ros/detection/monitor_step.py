@@ -48,7 +48,9 @@ STOP_DISTANCE = 0.02  # [rad or m] from the end of a joint's range, where its st
 MIN_TRAVEL = 0.0004  # [rad or m], by the velocity, that a position would not miss
 OWN_SHARE = 0.5  # of the residual that the torque itself has made, of a frozen reading
 TREND_TIME = 0.015  # [s], over which a torque is smoothed where its joint's velocity is noisy
-BALANCED_TIME = 0.3  # [s] for which torque and model agree at a stuck reading: the joint is at rest
+BALANCED_TIME = (
+    0.3  # [s] for which torque and model agree at a stuck reading: the joint is at rest
+)
 NOISE_TIME = 1.0  # [s], over which the noise of the velocity is averaged
 STOP_SHARE = 0.3  # of its residual over threshold: other joints feel less at a stop
 

@@ -31,8 +31,8 @@ from .stamps import (
     VALUE,
     VELOCITY,
 )
-from .stuck import ROWS as STUCK_ROWS
 from .stuck import EXPECTED, SECONDS, find_stuck
+from .stuck import ROWS as STUCK_ROWS
 
 Array = npt.NDArray[np.float64]
 
