@@ -63,12 +63,12 @@ RESTARTS, USABLE, LATE = 1, 2, 4
 # Scalars: time of the previous sample [s], whether there was one, time since the detector was
 # reset and its settling time [s], the observer's longest step [s], whether velocity matters to the
 # thresholds, whether torque is commanded, share of the threshold that counts for stuck readings,
-# with their time [s] and number of samples, the stuck joint, for how long [s] its residual has been
-# small; the scale of the effort, whether all
-# joints are tested together by their noise; duration of the step [s], 0 if its external torque is
-# not known; 0, or a decision about the link is due: that duration, negative if the contact is
-# over; 0, or the joint at its stop: counted from 1, negative at the lower one; speed within which
-# the friction that the model lacks changes sign, 0 without any
+# with their time [s] and number of samples, the stuck joint, for how long [s] its residual has
+# been small, the scale of the effort, whether all joints are tested together by their noise;
+# duration of the step [s], 0 if its external torque is not known; 0, or a decision about the link
+# is due: that duration, negative if the contact is over; 0, or the joint at its stop: counted from
+# 1, negative at the lower one; speed within which the friction that the model lacks changes sign,
+# 0 without any
 (
     LAST,
     RUNNING,
