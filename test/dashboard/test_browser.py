@@ -170,9 +170,11 @@ def test_the_tab_key_reaches_every_control_and_shows_where_it_is(page):
         labels = page.evaluate(REACH)
         assert len(labels) > 8 and all(text.strip() for text in labels), (tab, labels)
         page.get_by_role("tab", name=TABS[0], exact=True).focus()
-        for _ in labels:
+        # To the last control and back to the first, and not beyond: viser's notices outside the
+        # panel, which come and go, have a place in the order, too, and not always both ways
+        for _ in labels[labels.index(TABS[0]) + 1 :]:
             page.keyboard.press("Tab")
-        for _ in (*labels, "the hint before the tabs"):
+        for _ in labels[1:]:
             page.keyboard.press("Shift+Tab")
         reached = page.evaluate("window.reached")
         missed = [text for i, text in enumerate(labels) if reached.get(str(i), 0) < 2]
