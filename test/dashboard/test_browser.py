@@ -89,12 +89,16 @@ def field(page, label):
 
 
 def answered(page, text):
-    """Wait until the newest answer begins with this text."""
-    page.wait_for_function(
-        "text => document.querySelector('#robodyn-answer > div').innerText === text",
-        arg=f"✓ {text}",
+    """Wait until the newest answer is to this request, which must have been carried out."""
+    said = page.wait_for_function(
+        """text => {
+          const said = document.querySelector('#robodyn-answer > div').innerText;
+          return (said === '✓ ' + text || said.startsWith('✗ ' + text)) && said;
+        }""",
+        arg=text,
         timeout=LONGEST,
-    )
+    ).json_value()
+    assert said == f"✓ {text}"
 
 
 def chosen(name):
