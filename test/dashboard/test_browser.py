@@ -12,6 +12,8 @@ pytest.importorskip("playwright", reason="playwright is not installed: pip insta
 if CHROMIUM is None:
     pytest.skip("no chromium here: apt install chromium", allow_module_level=True)
 
+from playwright.sync_api import expect  # noqa: E402
+
 from robodyn_ros.control.arm_settings import ArmSettings  # noqa: E402
 from robodyn_ros.nodes import terminal  # noqa: E402
 from robodyn_ros.nodes.demo import IDEAL, Demo, running  # noqa: E402
@@ -109,8 +111,8 @@ def chosen(name):
 def choose(page, name, choices):
     """Make these choices of a menu, and the first one last; the node answers that it has it."""
     open_tab(page, "Control")
-    menu = field(page, name)
-    first = menu.input_value()
+    menu, first = field(page, name), chosen(name)
+    expect(menu).to_have_value(first, timeout=LONGEST)  # the page has asked the node
     for choice in (*(x for x in choices if x != first), first):
         menu.click(timeout=LONGEST)
         page.get_by_role("option", name=choice, exact=True).click(timeout=LONGEST)
@@ -148,8 +150,9 @@ def test_push_watch_tune_and_choose(page):
     assert told and (told[1] == "5" or (told[1] < "5" and told[2])), text
 
     open_tab(page, "Detector")
-    wanted = [list(gain())[0] + 5.0]
-    number = field(page, "gain [1/s]")
+    (before,), number = gain(), field(page, "gain [1/s]")
+    expect(number).to_have_value(f"{before:g}", timeout=LONGEST)
+    wanted = [before + 5.0]
     for _ in range(5):
         number.press("ArrowUp", timeout=LONGEST)
     answered(page, f"dynamics_node: monitor.gain = {wanted[0]}")
