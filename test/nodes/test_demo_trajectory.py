@@ -123,9 +123,11 @@ SCENE = """
   ros__parameters:
     plant: {start: [0.0, -0.6, 0.3, 1.2, 0.4, -0.7, 0.5]}
     command_timeout: 0.5
+    rate: 200.0
 /**/controller_node:
   ros__parameters:
-    arm: {timeout: 1.0, reaction: none}
+    arm: {timeout: 1.0, reaction: none, swing_time: 1.0}  # a busy machine makes commands late
+    rate: 200.0
     detector_timeout: 0.0
 /**/demo_node:
   ros__parameters:
