@@ -46,6 +46,7 @@ test: $(TEST)  ## lint, then all tests but the long ones; ARGS="…" goes to pyt
 	OPENBLAS_NUM_THREADS=1 ROS_PYTHON_CHECK_FIELDS=1 $(BIN)/python -m pytest -n 3 -m "not long" $(ARGS)
 
 test-long: $(TEST)  ## tests that need minutes, or a machine of their own, one after the other
+	@$(MAKE) --no-print-directory kernels
 	ROS_PYTHON_CHECK_FIELDS=1 $(BIN)/python -m pytest -m long --durations 0 $(ARGS)
 
 test-oldest: .venv-oldest/.ready  ## a part of the tests with Debian's own numba, numpy, scipy, typer, rich

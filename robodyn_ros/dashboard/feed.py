@@ -184,6 +184,7 @@ class Contact:
 
     state: DetectorState
     begun: float  # [s], of the page's clock
+    ended: bool = False
 
 
 @dataclass
@@ -283,10 +284,12 @@ class Feed:
         known = level if level in LEVELS else "UNKNOWN"
         state = DetectorState(known, link, force, joints, reason, where)
         if state.touched:
-            if self.contact is None or not self.detector.touched:
+            if self.contact is None or self.contact.ended:
                 self.contact = Contact(state, self.clock())
             elif state.rank >= self.contact.state.rank:
                 self.contact.state = state
+        elif self.contact is not None and known == "CLEAR":
+            self.contact.ended = True  # not by UNKNOWN: the push may go on meanwhile
         self.detector = state
         self._stamp("detector")
 

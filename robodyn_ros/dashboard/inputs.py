@@ -20,7 +20,12 @@ TYPING_TIME = 0.4  # [s] without a change, after which a number is sent: its dig
 
 
 class ParameterInput:
-    """One input: sends what the user changes, shows what the node has."""
+    """One input: sends what the user changes, shows what the node has.
+
+    A browser changes the handle's value at any time, from another thread. So no callback tells of
+    it, which may come after a frame has put the node's value back: whatever the page did not put
+    there itself is the user's.
+    """
 
     def __init__(
         self,
@@ -32,22 +37,19 @@ class ParameterInput:
     ) -> None:
         self.handle, self._shown, self._send = handle, shown, send
         self._delay, self._clock = delay, clock
+        self._seen = handle.value  # put there by the page, or found there and taken up
         self._changed_at: float | None = None  # [s], by the user, not sent yet
-        self._chosen: Any = None
-        handle.on_update(self._on_update)
-
-    def _on_update(self, event: viser.GuiEvent) -> None:
-        if event.client is not None:  # not when the page itself shows the node's value
-            self._chosen = self.handle.value  # now: a frame may show the node's value again
-            self._changed_at = self._clock()
 
     def update(self) -> None:
         """Send what the user has chosen; else show the node's value."""
         handle = self.handle
+        found = handle.value  # read once: the next reading may differ
+        if found != self._seen:
+            self._seen, self._changed_at = found, self._clock()
         if self._changed_at is not None:
             if self._clock() - self._changed_at >= self._delay:
                 self._changed_at = None
-                self._send(self._chosen)
+                self._send(found)
             return
         value = self._shown()
         if value is None:
@@ -56,9 +58,10 @@ class ParameterInput:
             return
         if isinstance(value, float):
             value = min(max(value, handle.min), handle.max)
-            if abs(value - handle.value) <= 0.5 * handle.step:
+            if abs(value - found) <= 0.5 * handle.step:
                 return
-        if value != handle.value:
+        if value != found:
+            self._seen = value
             set_value(handle, value)
 
 
@@ -140,7 +143,8 @@ class ParameterInputs:
         answer = self.answers.to(text)
 
         def answered(done: bool, said: str) -> None:
-            self._wanted.pop(name, None)
+            if self._wanted.get(name) is value:  # not when a newer one is under way
+                del self._wanted[name]
             if done:
                 self.feed.on_parameters(self.node, {name: value})
             answer(done, said)

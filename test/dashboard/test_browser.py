@@ -12,6 +12,8 @@ pytest.importorskip("playwright", reason="playwright is not installed: pip insta
 if CHROMIUM is None:
     pytest.skip("no chromium here: apt install chromium", allow_module_level=True)
 
+from playwright.sync_api import expect  # noqa: E402
+
 from robodyn_ros.control.arm_settings import ArmSettings  # noqa: E402
 from robodyn_ros.nodes import terminal  # noqa: E402
 from robodyn_ros.nodes.demo import IDEAL, Demo, running  # noqa: E402
@@ -89,12 +91,16 @@ def field(page, label):
 
 
 def answered(page, text):
-    """Wait until the newest answer begins with this text."""
-    page.wait_for_function(
-        "text => document.querySelector('#robodyn-answer > div').innerText === text",
-        arg=f"✓ {text}",
+    """Wait until the newest answer is to this request, which must have been carried out."""
+    said = page.wait_for_function(
+        """text => {
+          const said = document.querySelector('#robodyn-answer > div').innerText;
+          return (said === '✓ ' + text || said.startsWith('✗ ' + text)) && said;
+        }""",
+        arg=text,
         timeout=LONGEST,
-    )
+    ).json_value()
+    assert said == f"✓ {text}"
 
 
 def chosen(name):
@@ -105,8 +111,8 @@ def chosen(name):
 def choose(page, name, choices):
     """Make these choices of a menu, and the first one last; the node answers that it has it."""
     open_tab(page, "Control")
-    menu = field(page, name)
-    first = menu.input_value()
+    menu, first = field(page, name), chosen(name)
+    expect(menu).to_have_value(first, timeout=LONGEST)  # the page has asked the node
     for choice in (*(x for x in choices if x != first), first):
         menu.click(timeout=LONGEST)
         page.get_by_role("option", name=choice, exact=True).click(timeout=LONGEST)
@@ -133,14 +139,20 @@ def test_push_watch_tune_and_choose(page):
     page.evaluate("window.states.length = 0")
     page.get_by_role("button", name="Push", exact=True).click(timeout=LONGEST)
     page.wait_for_function("window.states.includes('COLLISION')", timeout=LONGEST)
-    page.wait_for_function("window.states.at(-1) === 'CLEAR'", timeout=LONGEST)
+    # On a busy machine the detector may be CLEAR for a moment before it knows the link
+    page.wait_for_function(
+        """window.states.at(-1) === 'CLEAR'
+             && / on link_/.test(document.querySelector('#robodyn-state').innerText)""",
+        timeout=LONGEST,
+    )
     text = page.locator("#robodyn-state").inner_text()
     told = re.search(r"last: COLLISION on link_(\d)( or beyond)?, ", text)
     assert told and (told[1] == "5" or (told[1] < "5" and told[2])), text
 
     open_tab(page, "Detector")
-    wanted = [list(gain())[0] + 5.0]
-    number = field(page, "gain [1/s]")
+    (before,), number = gain(), field(page, "gain [1/s]")
+    expect(number).to_have_value(f"{before:g}", timeout=LONGEST)
+    wanted = [before + 5.0]
     for _ in range(5):
         number.press("ArrowUp", timeout=LONGEST)
     answered(page, f"dynamics_node: monitor.gain = {wanted[0]}")
@@ -170,9 +182,11 @@ def test_the_tab_key_reaches_every_control_and_shows_where_it_is(page):
         labels = page.evaluate(REACH)
         assert len(labels) > 8 and all(text.strip() for text in labels), (tab, labels)
         page.get_by_role("tab", name=TABS[0], exact=True).focus()
-        for _ in labels:
+        # To the last control and back to the first, and not beyond: viser's notices outside the
+        # panel, which come and go, have a place in the order, too, and not always both ways
+        for _ in labels[labels.index(TABS[0]) + 1 :]:
             page.keyboard.press("Tab")
-        for _ in (*labels, "the hint before the tabs"):
+        for _ in labels[1:]:
             page.keyboard.press("Shift+Tab")
         reached = page.evaluate("window.reached")
         missed = [text for i, text in enumerate(labels) if reached.get(str(i), 0) < 2]

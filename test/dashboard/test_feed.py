@@ -1,5 +1,7 @@
 """The feed of the page: peaks are kept, memory is bounded, old data do not count, pushes fit."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -74,6 +76,18 @@ def test_old_messages_do_not_count(feed, clock):
     assert feed.fresh("detector")
     clock[0] += 0.02 * MAX_AGE
     assert not feed.fresh("detector")
+
+
+def test_a_contact_goes_on_while_the_detector_knows_nothing(feed, clock):
+    feed.on_detector("COLLISION", "link_5", 43.0, "", "")
+    clock[0] += 1.0
+    feed.on_detector("UNKNOWN", "", math.nan, "", "joint states were silent")
+    feed.on_detector("COLLISION", "", math.nan, "", "")
+    assert (feed.contact.state.link, feed.contact.begun) == ("link_5", 100.0)
+    feed.on_detector("CLEAR", "", 0.0, "", "")
+    feed.on_detector("UNKNOWN", "", math.nan, "", "joint states were silent")
+    feed.on_detector("CONTACT", "", math.nan, "", "")
+    assert (feed.contact.state.link, feed.contact.begun) == ("", 101.0)
 
 
 def test_the_most_severe_state_of_a_contact_is_kept(feed, clock):

@@ -1,11 +1,16 @@
 """The page with a simulated feed: what it shows, what its controls ask for, and read-only."""
 
+import asyncio
 import contextlib
+import time
+from concurrent.futures import Future
 
 import numpy as np
 import pytest
 
 pytest.importorskip("viser", reason="viser is not installed: pip install '.[dashboard]'")
+
+from viser._messages import GuiUpdateMessage  # noqa: E402
 
 import robodyn_ros as rd  # noqa: E402
 from robodyn_ros.control.arm_settings import ArmSettings  # noqa: E402
@@ -136,9 +141,37 @@ def test_a_number_sets_the_parameter_and_returns_if_rejected(page):
     assert client.asked[-1][2]["monitor.collision.base"][5:] == [2.0, 3.0]
     client.verdict = (False, "no")
     gain.value = 90.0
-    tuning.inputs.set("monitor.gain", [90.0])
-    page.draw()
+    deadline = time.monotonic() + 10.0
+    while gain.value != 50.0 and time.monotonic() < deadline:
+        page.draw()
+    assert client.asked[-1] == ("set", "dynamics_node", {"monitor.gain": [90.0]})
     assert gain.value == 50.0
+
+
+def test_a_choice_is_sent_though_frames_come_before_viser_calls_back(page, monkeypatch):
+    """A browser's message changes the value at once; callbacks run later, in other threads."""
+    gui, later = page.server.gui, []
+
+    class Later:
+        def submit(self, callback, event):
+            later.append(lambda: callback(event))
+            return Future()
+
+    monkeypatch.setattr(gui, "_thread_executor", Later())
+    monkeypatch.setattr(gui, "_resolve_client", lambda client_id: "a browser")
+    menu = page.laws.inputs.inputs["arm.reaction"].handle
+    assert menu.value == "reflex"
+    for choice in ("stop", "float", "reflex"):
+        message = GuiUpdateMessage(menu._impl.uuid, {"value": choice})
+        asyncio.run(gui._handle_gui_updates(0, message))
+        page.draw()
+        for call in later:
+            call()
+        later.clear()
+        page.draw()
+        assert menu.value == choice
+    asked = [values for _, node, values in page.controls.client.asked]
+    assert asked == [{"arm.reaction": choice} for choice in ("stop", "float", "reflex")]
 
 
 class Box:
@@ -146,19 +179,13 @@ class Box:
 
     min, max, step, value = 0.0, 100.0, 0.5, 20.0
 
-    def on_update(self, callback):
-        self.callback = callback
-
-    def type(self, value):
-        self.value = value
-        self.callback(type("Event", (), {"client": "a browser"}))
-
 
 def test_a_number_is_sent_once_when_it_is_typed_and_does_not_jump_back_meanwhile():
     box, now, node, sent = Box(), [0.0], [20.0], []
     one = ParameterInput(box, lambda: node[0], sent.append, 0.4, lambda: now[0])
     for digit in (0.0, 0.7, 0.75):
-        box.type(digit)
+        box.value = digit
+        one.update()
         now[0] += 0.3
         one.update()
         assert (sent, box.value) == ([], digit)
@@ -172,6 +199,17 @@ def test_a_number_is_sent_once_when_it_is_typed_and_does_not_jump_back_meanwhile
     node[0] = 33.0
     one.update()
     assert box.value == 33.0
+
+
+def test_a_number_does_not_jump_back_when_an_earlier_one_is_answered(page, monkeypatch):
+    answers, inputs = [], page.tuning.inputs
+    monkeypatch.setattr(inputs.client, "set", lambda *asked: answers.append(asked[-1]))
+    for gain in (60.0, 70.0):
+        inputs.set("monitor.gain", [gain])
+    for done in (True, False):
+        answers.pop(0)(done, "")
+        page.draw()
+        assert inputs.inputs["monitor.gain"].handle.value == (70.0 if done else 60.0)
 
 
 def test_every_law_reaction_answer_and_injection_can_be_chosen(page):

@@ -34,6 +34,7 @@ from robodyn_ros.sensing.settings import SensingSettings  # isort: skip
 SIMULATOR, CONTROLLER, DETECTOR = range(3)  # as in DEMO_NODES
 PARAMS = share_path("config", "demo.yaml")
 RATE = 500.0  # [Hz]
+START = 120.0  # [s], for three processes to start on a busy machine
 PATIENT = {
     "simulator_node": {"pushes.names": [""], "command_timeout": 0.5},
     "controller_node": {"arm.timeout": 1.0, "detector_timeout": 1.0, "arm.reaction": "none"},
@@ -123,7 +124,7 @@ class Look:
             return self.level == "CLEAR" and self.mode == "TRACKING"
 
         client = self.node.create_client(Trigger, "controller_node/clear")
-        self.until(client.service_is_ready)
+        self.until(client.service_is_ready, START)
         self.forget()
         self.until(well)
         self.forget()

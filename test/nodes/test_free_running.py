@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 from ros_harness import bench
 
-from diagnostic_msgs.msg import DiagnosticArray  # isort: skip
-
 from robodyn_ros.control.arm_controller import Mode  # isort: skip
 from robodyn_ros.nodes.composed import connect  # isort: skip
 from robodyn_ros.nodes.controller_node import ControllerNode  # isort: skip
@@ -13,7 +11,6 @@ from robodyn_ros.nodes.demo_node import DemoNode  # isort: skip
 from robodyn_ros.nodes.dynamics_node import DynamicsNode  # isort: skip
 from robodyn_ros.nodes.local_topics import LocalQueue  # isort: skip
 from robodyn_ros.nodes.codec import seconds  # isort: skip
-from robodyn_ros.nodes.runtime import LATCHED  # isort: skip
 from robodyn_ros.nodes.simulator_node import SimulatorNode  # isort: skip
 
 SCENE = """
@@ -59,13 +56,14 @@ def play(path, until, near):
         connect_demo(there.nodes)
         if near:
             connect(there.nodes)
-        residuals = []  # as they are said: at full speed a subscription may miss some
+        # As they are said: at full speed a subscription may miss some
+        residuals, states = [], []
 
         def keep(message):
             residuals.append((seconds(message.header.stamp), tuple(message.effort)))
 
         there.nodes[1].to_residual.local.append(keep)
-        states = there.collect(DiagnosticArray, "dynamics_node/collision_state", LATCHED)
+        there.nodes[1].to_state.local.append(lambda m: states.append(m.status[0].message))
 
         def over():
             if not modes or modes[-1] is not controller.arm.mode:
@@ -73,7 +71,7 @@ def play(path, until, near):
             return residuals and residuals[-1][0] >= until
 
         there.until(over, 60.0)
-    return dict(residuals), [s.status[0].message for s in states], modes
+    return dict(residuals), states, modes
 
 
 @pytest.mark.parametrize("near", [False, True], ids=["by topics", "by calls"])

@@ -37,7 +37,7 @@ def domain(monkeypatch):
     return number
 
 
-def wait(executor, condition, longest=60.0):
+def wait(executor, condition, longest=120.0):  # [s], for processes to start on a busy machine
     spin(executor, condition, longest, every=0.01)
     assert condition(), "it did not happen in time"
 
