@@ -60,6 +60,7 @@ def edition(part: str) -> str:
 EDITION = edition("dynamics")
 KERNELS: "list[Kernel]" = []  # of all modules that are imported
 _thread_lock = RLock()
+_at_work: "list[Kernel]" = []  # those that the compiler works on
 
 
 class Kernel:
@@ -93,7 +94,11 @@ class Kernel:
     def alone(self) -> Any:
         """The compiled function by itself."""
         with _thread_lock, locked(self.py_func):
-            return self.__dict__.get("alone") or self._compile()
+            _at_work.append(self)
+            try:
+                return self.__dict__.get("alone") or self._compile()
+            finally:
+                _at_work.pop()
 
     def _compile(self) -> Any:
         made = njit(self.signatures[0], **self._options)(self.py_func)
@@ -135,7 +140,13 @@ def callees(target: Any) -> list[Any]:
 
 @typeof_impl.register(Kernel)
 def _type_of_kernel(kernel: Kernel, context: Any) -> Any:
-    """Tell the compiler how one kernel calls another."""
+    """Tell the compiler how a function calls a kernel.
+
+    Another kernel sees to it that this one is there. A function of `njit` does not: it must not be
+    cached on disk, because only its compilation loads the kernels that it calls.
+    """
+    if not _at_work:
+        _ = kernel.compiled
     return kernel.symbol.type
 
 

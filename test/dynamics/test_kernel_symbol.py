@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+from numba import njit
 
 from robodyn_ros.detection.monitor_step import judge
 from robodyn_ros.dynamics.compile import inline, kernel, with_callees
@@ -37,6 +38,21 @@ def test_a_caller_can_be_compiled_before_what_it_calls(monkeypatch, tmp_path):
     assert out[0] == 8.0
     with pytest.raises(ValueError, match="negative"):
         _caller(-1, out)
+
+
+@kernel("int64(int64)")
+def _next(x):
+    return x + 1
+
+
+@njit
+def _no_kernel(x):
+    return 2 * _next(x)
+
+
+def test_a_function_that_is_no_kernel_loads_what_it_calls():
+    assert "alone" not in _next.__dict__
+    assert _no_kernel(3) == 8
 
 
 def symbols(target):
