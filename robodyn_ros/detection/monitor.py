@@ -94,7 +94,7 @@ class ContactMonitor:
         self.payload_doubt = np.zeros(model.n)  # by how much its weight may be off
         self._usual_step = 0.0  # [s] between samples when it was taken over
         self._with_faults = faults
-        self.naming = True  # False: links and causes stay open, e.g. while a node compiles for it
+        self.naming = True  # False: links and causes stay open, while a node compiles for them
         self._surfaces = (surfaces or surface_points(model)) if links else None
         self._link_side: RobotModel | None = None  # the model without rotors, once it is needed
         self._own, self._rows = np.zeros(int(at.SCALARS)), np.zeros((int(at.ROWS), model.n))
@@ -143,7 +143,8 @@ class ContactMonitor:
         tau = self._rows[int(at.TAU)] if sample.tau is None else sample.tau
         t, q, qd = sample.t, sample.q, sample.qd
         found = at.judge(*self._memory, told, t, q, qd, tau)
-        at.follow_touch(*self._touch, found, t, q, qd)
+        if self.naming:
+            at.follow_touch(*self._touch, found, t, q, qd)
         r = self._rows[int(at.R)].copy()
         self._decide(sample.t, found)
         self._follow_case(sample, found)

@@ -6,19 +6,22 @@ uses ten of them does not wait for a hundred.
 
 import hashlib
 import sys
+from collections.abc import Sequence
 from functools import cache, cached_property
 from pathlib import Path
 from threading import RLock
+from types import ModuleType
 from typing import Any
 
 import llvmlite.binding as llvm
 import numba
-from numba import njit
+from numba import config, njit
 from numba.extending import typeof_impl
 
 from ..model import packed_model as at
 from ..model.packed_model import U
 from .kernel_cache import is_cached, locked
+from .kernel_symbol import KernelSymbol
 
 # 'contract' lets the compiler fuse a*b + c and changes nothing else: NaN and infinity keep their
 # meaning, so that bad data stays visible.
@@ -57,13 +60,15 @@ def edition(part: str) -> str:
 EDITION = edition("dynamics")
 KERNELS: "list[Kernel]" = []  # of all modules that are imported
 _thread_lock = RLock()
+_at_work: "list[Kernel]" = []  # those that the compiler works on
 
 
 class Kernel:
     """A function that is compiled for one signature; other types raise.
 
-    `compiled` is what the compiler makes of it, from its cache if it is there. Of several
-    processes that need it at once, one compiles it.
+    `compiled` is what the compiler makes of it, from its cache if it is there, and can be called;
+    `alone` cannot until all that it calls is compiled, too. Of several processes that need it at
+    once, one compiles it.
     """
 
     def __init__(self, function: Any, signature: str, **options: Any) -> None:
@@ -72,6 +77,7 @@ class Kernel:
         self.__name__, self.__doc__ = function.__name__, function.__doc__
         part = function.__module__.removeprefix(f"{_root.name}.").partition(".")[0]
         function.__qualname__ = f"{function.__name__}_{edition(part)}"
+        self.symbol = KernelSymbol(f"{function.__module__}.{function.__qualname__}", signature)
         KERNELS.append(self)
 
     def __call__(self, *arguments: Any) -> Any:
@@ -79,23 +85,69 @@ class Kernel:
 
     @cached_property
     def compiled(self) -> Any:
-        """The compiled function."""
+        """The compiled function, with all that it calls."""
+        for kernel in with_callees([self])[:-1]:
+            _ = kernel.compiled
+        return self.alone
+
+    @cached_property
+    def alone(self) -> Any:
+        """The compiled function by itself."""
         with _thread_lock, locked(self.py_func):
-            return self.__dict__.get("compiled") or self._compile()
+            _at_work.append(self)
+            try:
+                return self.__dict__.get("alone") or self._compile()
+            finally:
+                _at_work.pop()
 
     def _compile(self) -> Any:
-        return njit(self.signatures[0], **self._options)(self.py_func)
+        made = njit(self.signatures[0], **self._options)(self.py_func)
+        if not config.DISABLE_JIT:
+            self.symbol.set_address(made)
+        return made
 
     @property
     def is_ready(self) -> bool:
         """Whether the function is compiled already, here or in the cache."""
-        return "compiled" in self.__dict__ or is_cached(self.py_func)
+        return "alone" in self.__dict__ or is_cached(self.py_func)
+
+
+def with_callees(kernels: Sequence[Kernel]) -> list[Kernel]:
+    """Return the kernels and all that they call, each behind those that it calls."""
+    found: dict[Any, None] = {}
+
+    def visit(target: Any) -> None:
+        if target in found:
+            return
+        for called in callees(target):
+            visit(called)
+        found[target] = None
+
+    for kernel in kernels:
+        visit(kernel)
+    return [target for target in found if isinstance(target, Kernel)]
+
+
+def callees(target: Any) -> list[Any]:
+    """Return the compiled functions, kernels or not, that one names, also as module.name."""
+    function = target.py_func
+    names = function.__code__.co_names
+    found = [function.__globals__.get(name) for name in names]
+    modules = [value for value in found if isinstance(value, ModuleType)]
+    found += [getattr(module, name, None) for module in modules for name in names]
+    return [value for value in found if hasattr(value, "py_func")]
 
 
 @typeof_impl.register(Kernel)
 def _type_of_kernel(kernel: Kernel, context: Any) -> Any:
-    """Tell the compiler how one kernel calls another."""
-    return typeof_impl(kernel.compiled, context)
+    """Tell the compiler how a function calls a kernel.
+
+    Another kernel sees to it that this one is there. A function of `njit` does not: it must not be
+    cached on disk, because only its compilation loads the kernels that it calls.
+    """
+    if not _at_work:
+        _ = kernel.compiled
+    return kernel.symbol.type
 
 
 def kernel(signature, **options):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from .compile import Kernel
+from .compile import Kernel, callees, with_callees
 from .kernel_cache import locked
 
 SECONDS_PER_KERNEL = 0.25  # [s] on one core, for an estimate
@@ -20,9 +20,23 @@ KERNELS_PER_HELPER = 4  # a helper needs a while until it is of use
 
 
 def missing(kernels: Sequence[Kernel]) -> list[Kernel]:
-    """Return those of the kernels that are not compiled yet, each behind those that it calls."""
-    found = with_callees([kernel for kernel in kernels if not kernel.is_ready])
-    return [kernel for kernel in found if not kernel.is_ready]
+    """Return those of the kernels, and of those that they call, that are not compiled yet.
+
+    Large ones come first: the last one to be compiled by several processes should be small.
+    """
+    todo = [kernel for kernel in with_callees(kernels) if not kernel.is_ready]
+    return sorted(todo, key=_code_size, reverse=True)
+
+
+def _code_size(kernel: Kernel) -> int:
+    """Return the length of the code that is compiled with a kernel: a measure of the time."""
+    found: set[Any] = set()
+    left: list[Any] = [kernel]
+    while left:
+        target = left.pop()
+        found.add(target)
+        left += (f for f in callees(target) if f not in found and not isinstance(f, Kernel))
+    return sum(len(target.py_func.__code__.co_code) for target in found)
 
 
 def estimate(todo: Sequence[Kernel]) -> float:
@@ -54,18 +68,15 @@ def _compile_in_turn(
     left = list(todo)
     while left:
         kernel = next(filter(_compile_if_free, left), left[0])
-        _ = kernel.compiled  # waits for another process if all are locked
+        _ = kernel.alone  # waits for another process if all are locked
         left.remove(kernel)
         on_done(kernel)
 
 
 def _compile_if_free(kernel: Kernel) -> bool:
-    """Compile or load a kernel unless it, or one that it calls, is left to other processes."""
+    """Compile or load a kernel, unless another process compiles it; return whether we did."""
     with locked(kernel.py_func, wait=False) as free:
-        if free and (kernel.is_ready or all(k.is_ready for k in with_callees([kernel])[:-1])):
-            _ = kernel.compiled
-            return True
-    return False
+        return free and kernel.alone is not None
 
 
 @contextmanager
@@ -86,25 +97,6 @@ def ended_by(codes: dict[int, int], before: Callable[[], None] = lambda: None) -
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler)
-
-
-def with_callees(kernels: Sequence[Kernel]) -> list[Kernel]:
-    """Return the kernels and all that they call, each behind those that it calls."""
-    found: dict[Any, None] = {}
-
-    def visit(target: Any) -> None:
-        if target in found:
-            return
-        function = target.py_func
-        for name in function.__code__.co_names:
-            called = function.__globals__.get(name)
-            if hasattr(called, "py_func"):
-                visit(called)
-        found[target] = None
-
-    for kernel in kernels:
-        visit(kernel)
-    return [target for target in found if isinstance(target, Kernel)]
 
 
 @contextmanager

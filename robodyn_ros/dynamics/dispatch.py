@@ -14,24 +14,23 @@ from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from ..errors import ArgumentError
 from ..model import packed_model as at
 from ..model.packed_model import aligned_copy
 from ..model.robot import RobotModel
-from .compile import COMPILE, EDITION
+from .compile import Kernel
 from .cpython_binding import bind
 
 Array = npt.NDArray[np.float64]
 ArrayLike = npt.ArrayLike
-Kernel = Callable[..., int]
+Function = Callable[..., int]  # a kernel, or one of a customized model
 
 
 def bind_to(
     model: RobotModel,
     name: str,
-    kernel: Kernel,
+    kernel: Function,
     inputs: int,
     shapes: Sequence[tuple[int, ...]],
     packed: Array | None = None,
@@ -133,7 +132,7 @@ def _check_finite(model: RobotModel, name: str, array: Array) -> None:
 
 
 def evaluate(
-    kernel: Kernel,
+    kernel: Function,
     model: RobotModel,
     arguments: dict[str, Any],
     shapes: Sequence[tuple[int, ...]],
@@ -163,7 +162,7 @@ def evaluate(
     else:
         outputs = [np.empty((T, *shape)) for shape in shapes]
 
-    def run(call: Kernel, rows: slice) -> int:
+    def run(call: Function, rows: slice) -> int:
         if rows.start == rows.stop:
             return 0
         flat_in = [x[rows].reshape(-1) for x in inputs]
@@ -185,11 +184,10 @@ def evaluate(
 
 
 @cache
-def without_lock(kernel: Any) -> Kernel:
+def without_lock(kernel: Any) -> Function:
     """Return the kernel compiled to release the interpreter's lock, under a name of its own."""
     function = kernel.py_func
     code = function.__code__.replace(co_name=function.__name__ + "_without_lock")
     twin = types.FunctionType(code, function.__globals__, code.co_name)
-    twin.__qualname__ = f"{code.co_name}_{EDITION}"
     twin.__module__ = function.__module__
-    return njit(kernel.signatures[0], nogil=True, **COMPILE)(twin)
+    return Kernel(twin, kernel.signatures[0], nogil=True).compiled

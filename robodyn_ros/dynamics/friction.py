@@ -28,7 +28,7 @@ from ..model.packed_model import U, friction_rows, pack_friction
 from ..model.robot import RobotModel
 from .compile import index, inline, kernel, samples
 from .dispatch import Array, ArrayLike, bind_to, checked, evaluate, finite, for_kernel, states_of
-from .mass_matrix import mass_matrix
+from .mass_matrix import _mass_matrix
 
 REST_SPEED = 1e-3  # [rad/s or m/s]: below it a joint is at rest
 RELAXATION_TIME = 0.1  # [s], time constant with which s decays at rest
@@ -125,7 +125,9 @@ def mean_losses(inertia, dt, qd, losses):
 def usual_inertia(model: RobotModel) -> Array:
     """Return the inertia (n,) [kg m^2 or kg] of each joint in the middle of all ranges."""
     low, high = (np.where(np.isfinite(x), x, 0.0) for x in (model.q_min, model.q_max))
-    return np.asarray(np.maximum(np.diag(mass_matrix(model, 0.5 * (low + high))), LEAST_INERTIA))
+    middle = {"q": 0.5 * (low + high)}
+    (M,) = evaluate(_mass_matrix, model, middle, [(model.n, model.n)])
+    return np.asarray(np.maximum(np.diag(M), LEAST_INERTIA))
 
 
 @kernel("int64(vector, vector, vector)")

@@ -24,9 +24,9 @@ from ..model.robot import Payload, RobotModel
 from ..sensing.effort import CommandedEffort, JointTorque
 from ..sensing.sample import Sample
 from .codec import collision_state, fault_state, fill_wrench, force_arrow, payload_message
+from .detector_kernels import DETECTOR, NAMES
 from .later_kernels import POLL, have_arrived, wait_for
 from .log_lines import ContactLog, FaultLog, payload_line
-from .node_kernels import DETECTOR, NAMES
 from .node_settings import DynamicsSettings
 from .runtime import LATCHED, STATE_IN, STATE_OUT, JointStateMessage, run
 from .state_node import StateNode

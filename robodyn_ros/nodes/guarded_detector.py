@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from .composed import connect
+from .detector_kernels import DETECTOR, NAMES
 from .dynamics_node import DynamicsNode
 from .guard_node import GuardNode
-from .node_kernels import DETECTOR, NAMES
 from .runtime import run
 
 

@@ -10,8 +10,8 @@ import time
 from collections.abc import Callable, Sequence
 from threading import Thread
 
-from ..dynamics.compile import Kernel
-from ..dynamics.compile_ahead import fork_compiler, missing, with_callees
+from ..dynamics.compile import Kernel, with_callees
+from ..dynamics.compile_ahead import fork_compiler, missing
 
 POLL = 0.1  # [s]
 NICENESS = 10  # of the process that compiles, beside nodes that keep real time

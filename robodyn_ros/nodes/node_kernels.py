@@ -2,7 +2,7 @@
 but for NAMES and LAWS, which follow (`later_kernels`).
 
 A kernel that is left out here is loaded, or compiled, in the middle of a control loop;
-`test/nodes/test_node_kernels.py` finds it. Large ones come first: several processes share them.
+`test/nodes/test_node_kernels.py` finds it.
 """
 
 from __future__ import annotations
@@ -24,28 +24,16 @@ from ..control.reactions.null_space import _keep_hand
 from ..control.reactions.reaction import _excursion, largest_speed
 from ..control.speed_profile import _fastest, _is_within
 from ..control.tracking_guard import _deviation
-from ..detection.contact_evidence import weigh_link
-from ..detection.contact_mean import restart_contact
-from ..detection.detector import forget_times
-from ..detection.faults.case import follow_case, pause_case, restart_case
-from ..detection.monitor_step import follow_touch, judge, mark_joints, restart
-from ..detection.noise import restart_noise
-from ..detection.observer import restart_observer, set_step
 from ..dynamics.compile import Kernel
 from ..dynamics.cpython_binding import builtin, framed
 from ..dynamics.force_rate import _force_rate
 from ..dynamics.friction import _friction, _slide
-from ..dynamics.kinematics import _jacobian, _pose
-from ..dynamics.mass_matrix import _mass_matrix
 from ..dynamics.ne_star import _ne_star_0001
 from ..dynamics.newton_euler import _gravity, _newton_euler
 from ..dynamics.regressor import _regressor, _slotine_li
-from ..sensing.effort import applied_torque
-from ..sensing.stamps import heard, is_silent, sample_time
-from ..sensing.stuck import find_stuck, forget_readings
-from ..sensing.validator import validate
 from ..simulation.rigid_step import rigid_step
 from ..trajectory.piecewise import _instant, _instants, _peaks
+from .detector_kernels import DETECTOR, LINKS, MASS_MATRIX, NAMES, SAMPLES
 
 _TABLE = (
     _advance, _fastest, _is_within, _force_rate, framed(_force_rate, 4, 2), _newton_euler,
@@ -55,27 +43,18 @@ _ADAPTIVE = (
     framed(_ne_star_0001, 4, 1), _regressor, framed(_regressor, 3, 1), _slotine_li,
     framed(_slotine_li, 4, 1),
 )  # fmt: skip
-_MASS_MATRIX = (builtin, _mass_matrix, framed(_mass_matrix, 1, 1))
 _GRAVITY = (builtin, _gravity, framed(_gravity, 1, 1))
-_LINKS = (builtin, _jacobian, framed(_jacobian, 1, 1), _pose, framed(_pose, 1, 1))
-_SAMPLES = (validate, sample_time, heard, is_silent, find_stuck, forget_readings)
 _PATHS = (_peaks, _instants, _instant)
 _BRAKE = (_passivity, _damp_momentum, _excursion, largest_speed, _limit)
 
-SIMULATOR = (rigid_step, *_MASS_MATRIX, *_BRAKE)
-DETECTOR = (
-    judge, follow_touch, restart, set_step, restart_observer, forget_times, restart_noise,
-    restart_contact, mark_joints, restart_case, *_SAMPLES, applied_torque, _jacobian,
-    *_MASS_MATRIX,
-)  # fmt: skip
-NAMES = (follow_case, weigh_link, pause_case, *_LINKS)  # that find link and cause of a contact
+SIMULATOR = (rigid_step, *MASS_MATRIX, *_BRAKE)
 CONTROLLER = (
-    *_TABLE, *_MASS_MATRIX, *_BRAKE, _friction, _slide, *_SAMPLES, *_GRAVITY, *_PATHS,
+    *_TABLE, *MASS_MATRIX, *_BRAKE, _friction, _slide, *SAMPLES, *_GRAVITY, *_PATHS,
     _squared_norm, _deviation,
 )  # fmt: skip
 LAWS = (  # laws but `passivity`, reactions but `stop`, `float` and `reflex`
     _keep_hand, resolved_acceleration, pose_reference, *_ADAPTIVE, _elastic, _motors_from_torque,
-    _observe_friction, *_LINKS, _computed_torque, _pd_gravity, _pid, _retract,
+    _observe_friction, *LINKS, _computed_torque, _pd_gravity, _pid, _retract,
 )  # fmt: skip
 DEMO = _PATHS
 START = tuple(dict.fromkeys((*DETECTOR, *CONTROLLER, *SIMULATOR, *DEMO)))

@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from robodyn_ros.dynamics.compile_ahead import missing, with_callees
+from robodyn_ros.dynamics.compile import with_callees
+from robodyn_ros.dynamics.compile_ahead import missing
 from robodyn_ros.dynamics.forward_dynamics import _articulated_bodies, _through_mass_matrix
 from robodyn_ros.dynamics.mass_matrix import _mass_matrix
 from robodyn_ros.dynamics.newton_euler import _newton_euler

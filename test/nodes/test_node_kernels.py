@@ -55,8 +55,7 @@ print(sorted(kernel.__name__ for kernel in loaded() - first), "REACTING" in reac
 MADE = """
 import sys
 import rclpy
-from robodyn_ros.dynamics.compile import KERNELS
-from robodyn_ros.dynamics.compile_ahead import with_callees
+from robodyn_ros.dynamics.compile import KERNELS, with_callees
 from robodyn_ros.nodes.dynamics_node import DETECTOR, NAMES, DynamicsNode
 
 rclpy.init(args=sys.argv)

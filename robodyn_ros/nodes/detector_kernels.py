@@ -1,0 +1,31 @@
+"""The compiled kernels that a detector calls, and of these what other nodes need, too.
+
+Nothing of the controller is imported here: that would take a detector a tenth of its start.
+"""
+
+from __future__ import annotations
+
+from ..detection.contact_evidence import weigh_link
+from ..detection.detector import forget_times
+from ..detection.faults.case import follow_case, pause_case, restart_case
+from ..detection.monitor_step import follow_touch, judge, mark_joints, restart
+from ..detection.noise import restart_noise
+from ..detection.observer import restart_observer, set_step
+from ..dynamics.cpython_binding import builtin, framed
+from ..dynamics.kinematics import _jacobian, _pose
+from ..dynamics.mass_matrix import _mass_matrix
+from ..sensing.effort import applied_torque
+from ..sensing.stamps import heard, is_silent, sample_time
+from ..sensing.stuck import find_stuck, forget_readings
+from ..sensing.validator import validate
+
+MASS_MATRIX = (builtin, _mass_matrix, framed(_mass_matrix, 1, 1))
+LINKS = (builtin, _jacobian, framed(_jacobian, 1, 1), _pose, framed(_pose, 1, 1))
+SAMPLES = (validate, sample_time, heard, is_silent, find_stuck, forget_readings)
+
+DETECTOR = (
+    judge, restart, set_step, restart_observer, forget_times, restart_noise, mark_joints,
+    restart_case, *SAMPLES, applied_torque, _mass_matrix,
+)  # fmt: skip
+# That find link and cause of a contact; the mass matrix again, for a payload
+NAMES = (follow_touch, follow_case, weigh_link, pause_case, *LINKS, *MASS_MATRIX)

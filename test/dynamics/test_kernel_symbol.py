@@ -1,0 +1,77 @@
+"""Kernels call each other by symbols: in any order of compilation, and with their errors."""
+
+import re
+
+import numpy as np
+import pytest
+from numba import njit
+
+from robodyn_ros.detection.monitor_step import judge
+from robodyn_ros.dynamics.compile import inline, kernel, with_callees
+from robodyn_ros.nodes.node_kernels import ALL
+
+
+@kernel("int64(int64, vector)")
+def _callee(x, out):
+    if x < 0:
+        raise ValueError("negative")
+    out[0] = 2.0 * x
+    return x + 1
+
+
+@inline
+def _between(x, out):
+    return _callee(x, out)
+
+
+@kernel("float64(int64, vector)")
+def _caller(x, out):
+    return 0.5 * _between(x, out)
+
+
+def test_a_caller_can_be_compiled_before_what_it_calls(monkeypatch, tmp_path):
+    monkeypatch.setattr("numba.core.config.CACHE_DIR", str(tmp_path))
+    assert _caller.alone is not None
+    assert "alone" not in _callee.__dict__
+    out = np.zeros(1)
+    assert _caller(4, out) == 2.5
+    assert out[0] == 8.0
+    with pytest.raises(ValueError, match="negative"):
+        _caller(-1, out)
+
+
+@kernel("int64(int64)")
+def _next(x):
+    return x + 1
+
+
+@njit
+def _no_kernel(x):
+    return 2 * _next(x)
+
+
+def test_a_function_that_is_no_kernel_loads_what_it_calls():
+    assert "alone" not in _next.__dict__
+    assert _no_kernel(3) == 8
+
+
+def symbols(target):
+    """Return the names of the kernels that the compiled code of one calls."""
+    (made,) = target.alone.overloads.values()
+    text = str(made.library._get_module_for_linking())
+    return set(re.findall(r'@"?(robodyn_ros\.[\w.]+)"? = external', text))
+
+
+@pytest.mark.parametrize("target", ALL, ids=lambda target: target.__name__)
+def test_all_that_a_kernel_calls_is_found(target):
+    known = with_callees([target])
+    if hasattr(target.alone, "overloads"):  # not one of the functions for C
+        assert symbols(target) <= {other.symbol.name for other in known}
+    # The name of a cached kernel tells of changes in these parts
+    own = target.py_func.__module__.split(".")[1]
+    for other in known:
+        assert other.py_func.__module__.split(".")[1] in {"dynamics", "sensing", own}
+
+
+def test_symbols_are_seen():
+    assert len(symbols(judge)) > 5
