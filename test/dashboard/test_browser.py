@@ -14,7 +14,7 @@ if CHROMIUM is None:
 
 from playwright.sync_api import expect  # noqa: E402
 
-from robodyn_ros.control.arm_settings import ArmSettings  # noqa: E402
+from robodyn_ros.control.arm_settings import OWN, ArmSettings  # noqa: E402
 from robodyn_ros.nodes import terminal  # noqa: E402
 from robodyn_ros.nodes.demo import IDEAL, Demo, running  # noqa: E402
 from robodyn_ros.resources import share_path  # noqa: E402
@@ -25,7 +25,11 @@ LONGEST = 120_000  # [ms], for a busy machine
 TABS = ("Act", "Control", "Detector", "Faults", "Guard")
 SIZES = ((1366, 768), (1920, 1080))
 SMALL = (820, 900)  # without a graphics card, a large picture takes long
-CHOICES = {name: about.choices for name, _, about in leaves(ArmSettings()) if about.choices}
+CHOICES = {
+    name: [choice for choice in about.choices if choice != OWN]  # which this node has not
+    for name, _, about in leaves(ArmSettings())
+    if about.choices
+}
 LAYOUT = (Path(__file__).parent / "layout.js").read_text(encoding="utf-8")
 # Numbers all that a keyboard should reach in the right panel, and notes what got the focus
 REACH = """
