@@ -22,7 +22,7 @@ import robodyn_ros as rd
 Array = np.ndarray
 RAMP, WITHIN = 0.05, 0.1  # [s]
 HISTORY = 2.0  # [s] of motion at least before a force
-FORCES = np.geomspace(1.0, 1000.0, 53)  # [N] that are tried
+FORCES = np.geomspace(1.0, 1000.0, 235)  # [N] that are tried, 3 % apart
 MOVING = 0.1  # [rad/s] of a joint of an arm in motion
 MOMENTS = 300
 SHARE = 95  # [%] of the moments

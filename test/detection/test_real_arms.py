@@ -6,6 +6,7 @@ import real_dummy
 import real_effort
 import real_motion
 import real_touches
+import real_ur10e
 import recorded_arms
 from real_figures import scaled, todays_settings
 from recorded_arms import Recording
@@ -115,3 +116,16 @@ def test_the_panda_s_recordings_are_read():
     quiet = one.log.t < one.touches[0][0] - 0.3
     assert np.abs(error[quiet]).mean() < 0.6
     assert not real_effort.faults(rd.detect(recorded_arms.panda(), one.log))
+
+
+def test_an_event_that_begins_long_before_its_push_is_a_false_alarm():
+    """Of four pushes the first is found; the second overlaps what began 2 s before it."""
+    log = free_log(seconds=6.0, size=0.0)
+    link, force = MODEL.link_names[-1], np.array([60.0, 40.0, 0.0])
+    push = rd.jacobian(MODEL, log.q[0], link)[:3].T @ force
+    course = ((log.t > 2.2) & (log.t < 2.8)) | ((log.t > 3.6) & (log.t < 5.0))
+    pushed = rd.Log(log.t, log.q, log.qd, log.tau - course[:, None] * push)
+    events = rd.detect(MODEL, pushed, rd.tune(MODEL, [log])).events
+    assert len(events) == 2 and events[1].end > real_ur10e.PUSHES[1][0]
+    assert real_ur10e.of_pushes(events) == (1, 1)
+    assert real_ur10e.of_pushes([]) == (0, 0)
