@@ -385,7 +385,7 @@ def _follow_case(
     _decide(ring, gram, bank, rows, own, told, table, phi, work, t, final)
     if final and int(told[CODE]) == UNDECIDED and told[BEST] == 0.0:
         told[CODE], told[JOINT] = COLLISION, -1.0
-    return CHANGED | (FOLLOW if _is_followed(own, told, t) else 0)
+    return CHANGED  # a payload is told before it is followed
 
 
 # By itself, and as a part of the loop over a recording
