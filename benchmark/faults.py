@@ -38,6 +38,8 @@ MEASURED = (
     "collision", "payload", "bias", "freeze_all", "freeze_velocity", "effort_scale",
     "effort_sign",
 )  # fmt: skip
+# More cases of what is seldom excited: the load of such a joint must exceed its friction
+SELDOM = {"locked": 6, "free_swinging": 6}
 AT_REST = ("collision", "payload", "effectiveness", "bias")
 SCALES = (0.05, 0.1, 0.3, 3.0, 10.0, 100.0, 1000.0, -1.0, -0.1, -20.0)
 NO_FAULT = ("", "undecided", "collision")
@@ -211,7 +213,9 @@ def plan(arguments: argparse.Namespace) -> list[Case]:
 
     for commanded, names in ((True, COMMANDED), (False, MEASURED)):
         for kind in names:
-            add((5 if quick else 10) * each if kind == "collision" else each, kind, commanded)
+            pushes = 5 if quick else 10
+            more = pushes if kind == "collision" else SELDOM.get(kind, 1)
+            add(more * each, kind, commanded)
         for kind in AT_REST:
             add(max(each // 2, 1), kind, commanded, moving=False)
         add(each, "payload", commanded, follow=True, late_push=True)

@@ -202,23 +202,22 @@ class ContactMonitor:
 
         None: the arm holds nothing. The payload stands for all that the model has not by itself.
         """
-        if payload is not None:
-            self.model.replace(payload=payload)  # or raise
         self.carry(payload, self._verdict.t)
 
     def carry(self, payload: Payload | None, t: float, doubt: Array | None = None) -> None:
-        """`set_payload` after a sample at time t [s], of a payload that is known to be valid.
+        """`set_payload` after a sample at time t [s].
 
         doubt (n,): by how much its weight may be off [N m or N]; by default as the open case says.
         """
+        parts = self._parts
+        observed = self._observed(parts.effort.side, payload)  # or raise
         self._payload = payload
         self._usual_step = float(self._own[int(at.STEP)]) or self._usual_step
         estimate = None if self.cases is None else self.cases.covariance
         if doubt is None and payload is not None and estimate is not None:
             doubt = payload_doubt(self.model, payload, estimate)
         self.payload_doubt = np.zeros(self.model.n) if doubt is None else doubt
-        parts = self._parts
-        observer, detector, scale = self._thresholded(parts.settings, parts.effort)
+        observer, detector, scale = self._thresholded(parts.settings, parts.effort, observed)
         observer.continue_from(parts.observer)
         detector.continue_from(parts.detector)
         scale.continue_from(parts.scale)
@@ -259,7 +258,8 @@ class ContactMonitor:
         effort = effort or self._parts.effort
         if settings.wrench_link:
             model.frame(settings.wrench_link)
-        observer, detector, scale = self._thresholded(settings, effort)
+        observed = self._observed(effort.side, self._payload)
+        observer, detector, scale = self._thresholded(settings, effort, observed)
         noise = NoiseDetector(model, settings.noise, settings.bias)
         gap = GapCompensation(observer.gain)
         links = None if self._surfaces is None else decisions(model, settings, self._surfaces)
@@ -270,12 +270,12 @@ class ContactMonitor:
         return _Parts(settings, effort, observer, detector, noise, scale, gap, links, faults, drag)
 
     def _thresholded(
-        self, settings: MonitorSettings, effort: EffortSettings
+        self, settings: MonitorSettings, effort: EffortSettings, observed: RobotModel
     ) -> tuple[MomentumObserver, CollisionDetector, EffortScale]:
-        """Return the parts that depend on the payload."""
+        """Return the parts that depend on the payload, which the observed model includes."""
         model = self.model
         observer = MomentumObserver(
-            self._observed(effort.side, self._payload),
+            observed,
             one_or_each(settings.gain),
             settings.friction or effort.friction == "model",
             gravity_free=settings.gravity_free or effort.gravity == "removed",

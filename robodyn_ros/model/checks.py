@@ -31,11 +31,9 @@ def check_model(
 
     A copy is not warned about again if its inertia is no worse than that of its `original`.
     """
-    base = next((link for link, frame in model.frames.items() if frame.body < 0), "base")
     known = _bodies(original) if original else [None] * (len(model.link_names) + 1)
-    for link, body, before in zip([*model.link_names, base], _bodies(model), known, strict=True):
-        what = f"link '{link}' (with all that is fixed to it)"
-        warning = _check_body(body, what, error, before)
+    for i, body, before in zip(range(len(known)), _bodies(model), known, strict=True):
+        warning = _check_body(body, _described(model, i), error, before)
         if warning and strict:
             raise error(warning + "; correct its inertia or load without strict=True")
         if warning:
@@ -45,6 +43,24 @@ def check_model(
     if not np.all(np.isfinite(model.gravity)):
         raise error(f"gravity must be 3 finite numbers [m/s^2], got {model.gravity}")
     _check_mass_matrix(model, error)
+
+
+def check_loaded(model: RobotModel, i: int, original: RobotModel) -> None:
+    """Check a copy of a checked model in which body i alone has become heavier.
+
+    What is added to its mass matrix is not negative: that stays regular.
+    """
+    if warning := _check_body(model.body(i), _described(model, i), ModelError, original.body(i)):
+        warnings.warn(warning, ModelWarning, stacklevel=3)
+
+
+def _described(model: RobotModel, i: int) -> str:
+    """Return how errors name body i; the one after the last is the base."""
+    if i < len(model.link_names):
+        link = model.link_names[i]
+    else:
+        link = next((link for link, frame in model.frames.items() if frame.body < 0), "base")
+    return f"link '{link}' (with all that is fixed to it)"
 
 
 def _bodies(model: RobotModel) -> list[RigidBody]:

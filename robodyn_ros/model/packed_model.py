@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from .rigid_body import Array, steiner
+from .rigid_body import UPPER, Array, steiner
 
 if TYPE_CHECKING:
     from .robot import RobotModel
@@ -72,7 +72,7 @@ def frame_with_axis_z(axis: Array) -> Array:
 
 def upper_triangle(S: Array) -> Array:
     """Return the six numbers of a symmetric matrix: xx, xy, xz, yy, yz, zz."""
-    return S[np.triu_indices(3)]
+    return S[UPPER]
 
 
 def _whole_lines(count: int) -> int:
@@ -107,14 +107,8 @@ def pack(model: RobotModel) -> Array:
     packed[rotors : rotors + model.n] = model.rotor_inertia
 
     turns = [np.eye(3)] + [frame_with_axis_z(axis) for axis in model.axis]
-    beyond = model.mass.copy()
-    for i in reversed(range(bodies)):
-        if model.parent[i] >= 0:
-            beyond[model.parent[i]] += beyond[i]
     for i in range(bodies):
         turn, turn_parent = turns[i + 1], turns[model.parent[i] + 1]
-        com = turn.T @ model.com[i]
-        inertia_com = turn.T @ model.inertia[i] @ turn
         start = header + row * (i + 1)
 
         def put(at: np.uintp, *values: float, start: int = start) -> None:
@@ -127,15 +121,43 @@ def pack(model: RobotModel) -> Array:
         put(OFFSET, model.offset[i])
         put(ROTATION, *(turn_parent.T @ model.rotation[i] @ turn).ravel())
         put(PLACE, *(turn_parent.T @ model.place[i]))
-        put(MASS, model.mass[i])
-        put(MOMENT, *(model.mass[i] * com))
-        put(INERTIA, *upper_triangle(inertia_com + steiner(model.mass[i], com)))
-        put(MASS_BEYOND, beyond[i])
         put(BRANCHES, float(np.any(np.flatnonzero(model.parent == i) != i + 1)))
-        put(CENTRE, *com)
-        put(INERTIA_C, *upper_triangle(inertia_com))
+        _put_inertia(packed, model, i, turn)
+    _put_masses_beyond(packed, model)
     packed.setflags(write=False)
     return packed
+
+
+def pack_body(packed: Array, model: RobotModel, i: int) -> Array:
+    """Return the packed parameters of a robot that differs from `packed` in body i alone."""
+    changed = aligned_copy(packed)
+    _put_inertia(changed, model, i, frame_with_axis_z(model.axis[i]))
+    _put_masses_beyond(changed, model)
+    changed.setflags(write=False)
+    return changed
+
+
+def _put_inertia(packed: Array, model: RobotModel, i: int, turn: Array) -> None:
+    mass, com = model.mass[i], turn.T @ model.com[i]
+    inertia_com = turn.T @ model.inertia[i] @ turn
+    start = int(HEADER) + int(ROW) * (i + 1)
+    for at, values in (
+        (MASS, (mass,)),
+        (MOMENT, mass * com),
+        (INERTIA, upper_triangle(inertia_com + steiner(mass, com))),
+        (CENTRE, com),
+        (INERTIA_C, upper_triangle(inertia_com)),
+    ):
+        packed[start + int(at) : start + int(at) + len(values)] = values
+
+
+def _put_masses_beyond(packed: Array, model: RobotModel) -> None:
+    beyond = model.mass.copy()
+    for i in reversed(range(beyond.size)):
+        if model.parent[i] >= 0:
+            beyond[model.parent[i]] += beyond[i]
+    first = int(HEADER) + int(ROW) + int(MASS_BEYOND)
+    packed[first : first + int(ROW) * beyond.size : int(ROW)] = beyond
 
 
 def pack_frame(model: RobotModel, link: str) -> Array:

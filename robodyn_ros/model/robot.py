@@ -1,5 +1,6 @@
 """RobotModel: a robot as read-only arrays, with one row per moving body."""
 
+import copy
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import ArgumentError, ModelError
-from .packed_model import pack
+from .packed_model import pack, pack_body
 from .rigid_body import Array, ReadOnlyArrays, RigidBody, as_inertia, as_numbers, as_vector
 
 GRAVITY = (0.0, 0.0, -9.81)  # [m/s^2], z up
@@ -205,7 +206,7 @@ class RobotModel(ReadOnlyArrays):
 
     def replace(self, *, payload: Payload | None = None, **changes: Any) -> "RobotModel":
         """Return a copy with fields (one number, or one per joint) changed, or with a payload."""
-        from .checks import check_model  # here, because the checks read models
+        from .checks import check_loaded, check_model  # here, because the checks read models
 
         known = [item.name for item in dataclasses.fields(self) if item.init]
         for name, value in changes.items():
@@ -228,21 +229,23 @@ class RobotModel(ReadOnlyArrays):
         if "coulomb" in changes and "stiction" not in changes:
             # Keep the difference between static and Coulomb friction.
             changes["stiction"] = changes["coulomb"] + self.stiction - self.coulomb
+        changed = dataclasses.replace(self, **changes) if changes or payload is None else self
         if payload is not None:
-            changes.update(self._with_payload(payload, changes))
-        changed = dataclasses.replace(self, **changes)
-        check_model(changed, original=self)
+            changed = changed._loaded(payload)
+        if changes or payload is None:
+            check_model(changed, original=self)
+        else:
+            check_loaded(changed, self.frame(payload.link).body, original=self)
         return changed
 
-    def _with_payload(self, payload: Payload, changes: Mapping[str, Any]) -> dict[str, Array]:
+    def _loaded(self, payload: Payload) -> "RobotModel":
+        """Return a copy with a payload, unchecked: one body changes, which takes little time."""
         if not isinstance(payload, Payload):
             raise ArgumentError(f"payload must be a Payload, got {payload!r}")
         frame = self.frame(payload.link)
-        if frame.body < 0:
+        i = frame.body
+        if i < 0:
             raise ArgumentError(f"a payload on '{payload.link}' would not move: it is the base")
-        mass, com, inertia = (
-            np.array(changes.get(name, getattr(self, name))) for name in ("mass", "com", "inertia")
-        )
         held = RigidBody(
             float(as_numbers("mass of the payload", payload.mass)),
             as_vector("com of the payload", payload.com),
@@ -250,12 +253,15 @@ class RobotModel(ReadOnlyArrays):
         )
         if held.mass < 0.0 or np.linalg.eigvalsh(held.inertia)[0] < 0.0:
             raise ArgumentError(f"mass and inertia of the payload must not be negative: {payload}")
-        i = frame.body
-        joined = RigidBody(float(mass[i]), com[i], inertia[i]) + held.seen_from(
-            frame.rotation, frame.place
-        )
-        mass[i], com[i], inertia[i] = joined.mass, joined.com, joined.inertia
-        return {"mass": mass, "com": com, "inertia": inertia}
+        joined = self.body(i) + held.seen_from(frame.rotation, frame.place)
+        loaded = copy.copy(self)
+        for name in ("mass", "com", "inertia"):
+            values = getattr(self, name).copy()
+            values[i] = getattr(joined, name)
+            values.setflags(write=False)
+            object.__setattr__(loaded, name, values)
+        object.__setattr__(loaded, "packed", pack_body(self.packed, loaded, i))
+        return loaded
 
     def __repr__(self) -> str:
         return f"<RobotModel '{self.name}': {self.n} joints, {self.mass.sum():.3g} kg moving>"

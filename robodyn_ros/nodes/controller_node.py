@@ -108,12 +108,14 @@ class ControllerNode(StateNode):
                 "this law or reaction is still being compiled, once on this machine: try again in "
                 "some seconds"
             )
-        parts = self.arm.prepare(settings.arm)
+        same = settings.arm == self.settings.arm
+        parts = None if same else self.arm.prepare(settings.arm)
         regrasped = settings.payload.held != self.settings.payload.held
         held = settings.payload.payload(self.robot) if regrasped else None
 
         def apply() -> None:
-            self.arm.apply(parts)
+            if parts is not None:
+                self.arm.apply(parts)
             if regrasped:
                 self._carry(held, "set")
             self.arm.sensing = settings.sensing

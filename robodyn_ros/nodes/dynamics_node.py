@@ -94,13 +94,18 @@ class DynamicsNode(StateNode):
             return super().prepare_settings(settings)
         if settings.of_monitor.wrench_link and not self.monitor.naming:
             raise ArgumentError("wrench_link is still being compiled: try again in some seconds")
-        parts = self.monitor.prepare(settings.of_monitor, settings.effort)
+        same = (settings.of_monitor, settings.effort) == (
+            self.settings.of_monitor,
+            self.settings.effort,
+        )
+        parts = None if same else self.monitor.prepare(settings.of_monitor, settings.effort)
         torque = JointTorque(self.robot, settings.effort)
         regrasped = settings.payload.held != self.settings.payload.held
         held = settings.payload.payload(self.robot) if regrasped else None
 
         def apply() -> None:
-            self.monitor.apply(parts)
+            if parts is not None:
+                self.monitor.apply(parts)
             if regrasped:
                 self._take_payload(held)
             self.torque = torque

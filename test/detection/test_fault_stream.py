@@ -140,6 +140,17 @@ def test_a_push_is_a_collision(seconds, size):
     assert verdicts[-1].fault is None  # the case is closed
 
 
+@pytest.mark.parametrize("force", [(0.0, 0.0, -15.0), (2.0, -3.0, -25.0), (5.0, 4.0, 20.0)])
+def test_a_steady_push_down_on_the_last_link_is_no_payload(force):
+    """It does not weigh: its torque departs from that of a payload as the arm turns."""
+    t, q, qd, tau = motion(3.2)
+    J = rd.jacobian(MODEL, q, LINK, (0.0, 0.03, 0.05))[:, :3]
+    pushed = np.where((t > ONSET)[:, None], tau - np.einsum("tij,i->tj", J, force), tau)
+    verdicts, _ = follow((t, q, qd, pushed))
+    told = [v.fault.kind for v in verdicts if v.fault]
+    assert set(told) <= {kinds.UNDECIDED, kinds.COLLISION} and told[-1] == kinds.COLLISION
+
+
 def test_a_push_on_an_arm_at_rest_is_no_frozen_reading():
     """The arm gives way a little; then the encoder does not move any more, but the velocity is
     measured, and the command that fights the push has its noise.

@@ -128,6 +128,23 @@ def test_payload_is_the_sum_of_two_bodies(arm):
     assert loaded.mass[:6].tolist() == arm.mass[:6].tolist()
 
 
+def test_a_payload_packs_like_a_robot_that_has_it_from_the_start(arm):
+    """Only its body is packed anew; the kernels must not see a difference."""
+    held = rd.Payload("link_4", 2.0, (0.0, 0.1, 0.2), 0.01)
+    loaded = arm.replace(payload=held)
+    built = dataclasses.replace(arm, mass=loaded.mass, com=loaded.com, inertia=loaded.inertia)
+    np.testing.assert_array_equal(loaded.packed, built.packed)
+    assert (loaded.packed != arm.packed).any() and not loaded.packed.flags.writeable
+    assert loaded.bound is not arm.bound
+    both = arm.replace(payload=held, gravity=0.0)
+    np.testing.assert_array_equal(both.packed, loaded.replace(gravity=0.0).packed)
+
+
+def test_a_payload_that_no_body_can_have_is_told(arm):
+    with pytest.warns(rd.ModelWarning, match="link_7.*no distribution"):
+        arm.replace(payload=rd.Payload("link_7", 0.1, inertia=(5.0, 0.1, 0.1)))
+
+
 def test_a_payload_without_inertia_is_a_point(arm):
     one = arm.replace(payload=rd.Payload("link_7", 2.0, (0.0, 0.1, 0.2)))
     other = arm.replace(payload=rd.Payload("link_7", 2.0, (0.0, 0.1, 0.2), np.zeros((3, 3))))

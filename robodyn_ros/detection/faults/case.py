@@ -14,6 +14,7 @@ from . import blocks as of
 from . import race as by
 from .blocks import restart_blocks, take_sample
 from .evidence import (
+    CASE,
     ONSETS,
     STARTS,
     add_block,
@@ -36,7 +37,9 @@ JUMP_ERROR = 0.25  # of the jump of the reported torque, against the scale it sh
 DOUBT_TIME = 0.6  # [s] after the alarm: what is still below doubt is a collision
 TOUCHED_CHANCE = 0.75  # probability of a touch from which on it is told then
 MIN_STOP = 0.05  # [s] for which a joint stands while others still move
-AGREED, REVOKED = 2, 5  # decisions in a row that name a fault, and that revoke it
+# Decisions in a row that name a fault or a payload, and that revoke it. A payload takes longer:
+# for as long as the arm has not turned, a steady push on the last link looks the same
+AGREED, AGREED_PAYLOAD, REVOKED = 2, 4, 5
 MAX_CHANGES = 3  # of the name, per case
 CALM_TIME = 0.1  # [s] after the contact, when an undecided case is decided; names stay then
 PART = 4  # blocks that are added per millisecond of samples at most
@@ -160,7 +163,7 @@ def _catch_up(ring, marks, gram, filters, bank, rows, own, work, dt):
             own[TURN] = 0.0
             if number > own[ALARM_BLOCK]:
                 fade = math.exp(-marks[at, of.SECONDS] / own[WINDOW])
-                weigh_payload(ring, rows, at, fade, work)
+                weigh_payload(ring, rows, at, fade, work, CASE)
             own[PROCESSED] += 1.0
         left -= 1
     return own[PROCESSED] >= own[of.COUNT]
@@ -243,7 +246,7 @@ def _tell(rows, told, table, phi, work, code, hypothesis, confidence, second, on
     elif code in (EFFORT_SCALE, EFFORT_SIGN):
         value = 1.0 / (1.0 + value) if abs(1.0 + value) > 1e-6 else math.inf
     elif code == PAYLOAD:
-        estimate_payload(phi, work)
+        estimate_payload(phi, work, CASE)
         joint, value = -1.0, phi[0]
         for i in range(UNKNOWNS - U1):
             told[MOMENT + i] = phi[U1 + i]
@@ -256,15 +259,19 @@ def _tell(rows, told, table, phi, work, code, hypothesis, confidence, second, on
 
 
 @uncounted_kernel(
-    "int64(float64[:, :, :, ::1], float64[:, :, ::1], matrix, vector, vector, matrix, vector,"
-    " matrix, float64, boolean)"
+    "int64(float64[:, :, ::1], float64[:, :, :, ::1], float64[:, :, ::1], matrix, vector, vector,"
+    " matrix, vector, matrix, float64, boolean)"
 )
-def _decide(gram, bank, rows, own, told, table, phi, work, t, final):
+def _decide(ring, gram, bank, rows, own, told, table, phi, work, t, final):
     """Make the decision that is due. final: the contact is over."""
     age, motor_side = t - own[ALARM], own[MOTOR_SIDE] != 0.0
     measured = own[COMMANDED] == 0.0
     held_mass = own[KNOWN_MASS]
-    race(rows, gram, bank, rows[REST], age, motor_side, measured, held_mass, table, phi, work)
+    since, count = U(int(own[ALARM_BLOCK])) + U1, U(int(own[of.COUNT]))
+    race(
+        ring, since, count, rows, gram, bank, rows[REST], age, motor_side, measured, held_mass,
+        table, phi, work,
+    )  # fmt: skip
     best, second = by.TOUCH, by.LOAD
     for h in range(by.HYPOTHESES):
         if table[h, by.CHANCE] > table[best, by.CHANCE]:
@@ -285,7 +292,7 @@ def _decide(gram, bank, rows, own, told, table, phi, work, t, final):
     onset = own[ALARM] - ONSETS[U(int(table[best, by.START]))]
     new, hypothesis = int(told[CODE]), best
     if code != COLLISION and p >= own[LEAD]:
-        if own[AGREEMENTS] >= AGREED:
+        if own[AGREEMENTS] >= (AGREED_PAYLOAD if code == PAYLOAD else AGREED):
             new = code
     elif code == COLLISION and p >= own[LEAD]:
         # The end of a payload or a fault looks like that of a touch: do not revoke it for that
@@ -375,10 +382,10 @@ def _follow_case(
         return found
     if due:
         own[NEXT] = max(own[NEXT] + own[PERIOD], t)
-    _decide(gram, bank, rows, own, told, table, phi, work, t, final)
+    _decide(ring, gram, bank, rows, own, told, table, phi, work, t, final)
     if final and int(told[CODE]) == UNDECIDED and told[BEST] == 0.0:
         told[CODE], told[JOINT] = COLLISION, -1.0
-    return CHANGED | (FOLLOW if _is_followed(own, told, t) else 0)
+    return CHANGED  # a payload is told before it is followed
 
 
 # By itself, and as a part of the loop over a recording

@@ -23,7 +23,19 @@ import math
 
 from ...dynamics.compile import U1, inline, uncounted_kernel
 from ...model.packed_model import U
-from .blocks import COLUMNS, DECAY, DECAYS, DEVIATION, GAIN, MASS, ONE, SECONDS, Y, noise_of
+from .blocks import (
+    CAPACITY,
+    COLUMNS,
+    DECAY,
+    DECAYS,
+    DEVIATION,
+    GAIN,
+    MASS,
+    ONE,
+    SECONDS,
+    Y,
+    noise_of,
+)
 from .payload_columns import UNKNOWNS
 
 ONSETS = (0.0, 0.06, 0.3, 1.0)  # [s] before the alarm
@@ -35,6 +47,11 @@ COURSES = U(8)
 QUIET, COURSE = U(0), U(1)
 BANK = U1 + U(3) * COURSES
 PAYLOAD_ERROR = 0.005  # share of a payload's torque that its estimate may leave
+DRIFT = 0.02  # share by which that torque may change, as the model's errors do
+# Rows of the scratch: to solve for a payload, then sums of the case, and of its two halves
+SUMS = UNKNOWNS + U1
+CASE, HALVES = UNKNOWNS, (UNKNOWNS + SUMS, UNKNOWNS + U(2) * SUMS)
+SCRATCH = UNKNOWNS + U(3) * SUMS
 # Standard deviations of a payload's mass [kg], first moment [kg m] and inertia [kg m^2]
 PAYLOAD_PRIOR = (3.0, 0.4, 0.4, 0.4, 0.05, 0.05, 0.05, 0.05, 0.05, 0.05)
 
@@ -172,33 +189,62 @@ def fit_payload(gram, s, phi, work):
 
 
 @inline
-def weigh_payload(ring, rows, at, fade, work):
-    """Add a block to the sums in the lower half of `work`, from which a payload is estimated.
+def weigh_payload(ring, rows, at, fade, work, first):
+    """Add a block to the sums from row `first` of `work` on, from which a payload is estimated:
+    products of its columns and of y, which is the last.
 
     Unlike evidence, which must bear faults of many kinds, they take the torque of a rigid body
     for exact: up to the noise, and a small share of it.
     """
-    for i in range(UNKNOWNS):
-        for j in range(i, UNKNOWNS + U1):
-            work[UNKNOWNS + i, j] *= fade
     for k in range(U(ring.shape[1])):
         x = ring[at, k]
         y = x[Y] / x[ONE]
         weight = 1.0 / (noise_of(rows, k) ** 2 + (PAYLOAD_ERROR * y) ** 2) / x[ONE] ** 2
-        for i in range(UNKNOWNS):
-            part = weight * x[MASS + i]
-            work[UNKNOWNS + i, UNKNOWNS] += part * x[Y]
-            for j in range(i, UNKNOWNS):
-                work[UNKNOWNS + i, j] += part * x[MASS + j]
+        for i in range(SUMS):
+            part = weight * (x[MASS + i] if i < UNKNOWNS else x[Y])
+            for j in range(i, SUMS):
+                if k == 0:
+                    work[first + i, j] *= fade
+                work[first + i, j] += part * (x[MASS + j] if j < UNKNOWNS else x[Y])
 
 
 @inline
-def estimate_payload(phi, work):
-    """Write the payload of the sums in the lower half of `work`, as `fit_payload` does."""
+def estimate_payload(phi, work, first):
+    """Write the payload of the sums from row `first` of `work` on, as `fit_payload` does; return
+    the weighted square of y that it leaves.
+    """
+    explained = 0.0
     for i in range(UNKNOWNS):
-        for j in range(UNKNOWNS + U1):
-            work[i, j] = work[UNKNOWNS + i, j]
+        for j in range(SUMS):
+            work[i, j] = work[first + i, j]
     _solve_payload(phi, work)
+    for i in range(UNKNOWNS):
+        explained += work[first + i, UNKNOWNS] * phi[i]
+    return work[first + UNKNOWNS, UNKNOWNS] - explained
+
+
+@uncounted_kernel("float64(float64[:, :, ::1], matrix, uint64, uint64, vector, matrix)")
+def payload_drift(ring, rows, first, count, phi, work):
+    """Return how much better y of the blocks from number `first` to `count` is explained by two
+    payloads, one for each half of the time, than by one, over what is usual of a payload:
+    parameter constancy [Chow1960]. That of a push, which does not weigh, changes as the arm turns.
+    """
+    for row in range(HALVES[0], HALVES[1] + SUMS):
+        for j in range(SUMS):
+            work[row, j] = 0.0
+    middle, left = first + (count - first) // U(2), 0.0
+    for number in range(first, count):
+        half = HALVES[0] if number < middle else HALVES[1]
+        weigh_payload(ring, rows, U(number) % CAPACITY, 1.0, work, half)
+    for half in HALVES:
+        left += estimate_payload(phi, work, half)
+    for i in range(SUMS):
+        for j in range(i, SUMS):
+            work[HALVES[0] + i, j] += work[HALVES[1] + i, j]
+    whole, squares = estimate_payload(phi, work, HALVES[0]), work[HALVES[1] - U1, UNKNOWNS]
+    free = (count - first) * U(ring.shape[1]) - U(2) * UNKNOWNS
+    usual = float(UNKNOWNS) * max(left, 0.0) / float(free) + DRIFT**2 * squares
+    return (whole - left) / max(usual, 1e-12)
 
 
 @inline

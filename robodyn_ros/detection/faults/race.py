@@ -20,6 +20,7 @@ from .evidence import (
     fit_two,
     likeness,
     log_sum,
+    payload_drift,
     score_one,
 )
 
@@ -35,6 +36,9 @@ TEMPER = 0.4  # of the log evidence: neighbouring blocks and joints err alike
 LOAD_PRIOR, MOTOR_PRIOR, OFFSET_PRIOR, DRAG_PRIOR, BRAKE_PRIOR = -5.0, -3.0, -1.6, -3.0, -1.5
 MIN_MASS = 0.05  # [kg]: less is no payload
 LIGHT, LIGHT_PRIOR = 0.2, -4.0  # [kg]: a touch of the last link alone looks like as little
+# Log evidence against a payload that changes as the arm turns, by `payload_drift` above 1; blocks
+# that show it
+DRIFTING, LEAST_BLOCKS, MOST_BLOCKS = 10.0, U(12), U(48)
 MASS_SLACK = 1.1  # of a known payload's mass that may be let go
 REVERSED_PRIOR = -1.5  # of an effort in which nothing but the sign is wrong
 HELD_PRIOR = 0.0  # of a payload's change: it is let go, or its estimate is off
@@ -223,13 +227,16 @@ def _race_since(
 
 
 @uncounted_kernel(
-    "int64(matrix, float64[:, :, :, ::1], float64[:, :, ::1], vector, float64, boolean, boolean,"
-    " float64, matrix, vector, matrix)"
+    "int64(float64[:, :, ::1], uint64, uint64, matrix, float64[:, :, :, ::1], float64[:, :, ::1],"
+    " vector, float64, boolean, boolean, float64, matrix, vector, matrix)"
 )
-def race(rows, gram, bank, rest, age, motor_side, measured, held_mass, table, phi, work):
-    """Write the best of each hypothesis and its probability: CHANCE becomes 0 to 1. age: of the
-    case [s]; rest: time at rest while others move (n,) [s]; held_mass: of the known
-    payload [kg].
+def race(
+    ring, since, count, rows, gram, bank, rest, age, motor_side, measured, held_mass, table, phi,
+    work,
+):  # fmt: skip
+    """Write the best of each hypothesis and its probability: CHANCE becomes 0 to 1. since, count:
+    numbers of the first block of the case and of the next one; age: of the case [s]; rest: time
+    at rest while others move (n,) [s]; held_mass: of the known payload [kg].
     """
     for h in range(HYPOTHESES):
         table[h, CHANCE] = IMPOSSIBLE
@@ -240,6 +247,13 @@ def race(rows, gram, bank, rest, age, motor_side, measured, held_mass, table, ph
     frozen, most = _frozen_joint(rows), IMPOSSIBLE
     for h in range(HYPOTHESES):
         most = max(most, table[h, CHANCE])
+    if table[LOAD, CHANCE] == most and count >= since + LEAST_BLOCKS:
+        since = max(since, count - MOST_BLOCKS) if count > MOST_BLOCKS else since
+        drift = payload_drift(ring, rows, since, count, phi, work)
+        table[LOAD, CHANCE] -= DRIFTING * max(drift - 1.0, 0.0)
+        most = IMPOSSIBLE
+        for h in range(HYPOTHESES):
+            most = max(most, table[h, CHANCE])
     if frozen >= 0:
         most += CERTAIN
         table[FROZEN, CHANCE], table[FROZEN, JOINT] = most, float(frozen)

@@ -33,5 +33,5 @@ class FaultSettings(ParameterSet):
         5.0, "largest payload that is followed", "kg", 0.0, 1e3, internal=True
     )
     payload_time: float = setting(
-        0.5, "a payload is followed this long after its alarm", "s", low=0.3, high=10.0
+        0.7, "a payload is followed this long after its alarm", "s", low=0.3, high=10.0
     )

@@ -79,7 +79,7 @@ class FaultStream:
             self._told,
             np.zeros((int(race.HYPOTHESES), int(race.WIDTH))),
             np.zeros(unknowns + 1),
-            np.zeros((2 * unknowns, unknowns + 1)),
+            np.zeros((int(evidence.SCRATCH), int(evidence.SUMS))),
         )
         self._set_limit(limit)
         self._rows[int(blocks.SQUARE)] = (blocks.START_NOISE * self._rows[int(blocks.LIMIT)]) ** 2
@@ -229,8 +229,8 @@ class FaultStream:
         """
         if self.fault is None or self.fault.kind != kinds.PAYLOAD:
             return None
-        size = int(UNKNOWNS)
-        upper = np.triu(self.memory[-1][size:, :size])
+        size, first = int(UNKNOWNS), int(evidence.CASE)
+        upper = np.triu(self.memory[-1][first : first + size, :size])
         sums = upper + np.triu(upper, 1).T + np.diag(np.array(evidence.PAYLOAD_PRIOR) ** -2)
         return np.asarray(np.linalg.inv(sums)[:4, :4])
 
