@@ -52,6 +52,7 @@ RELEASE = 0.6  # score below which a contact ends
 FALL, PEAK_TIME = 0.35, 1.0  # share of its peak, which fades with this [s], where it ends, too
 ECHO, ECHO_TIME = 0.15, 0.4  # share of the last peak that does not count, fading with this [s]
 RISE, HALF_RISE = 0.4, 0.2  # of the score above its valley, for another contact
+VALLEY_RATE = 1.0  # [1/s], at which the valley may rise: joints swing before they settle
 REST_TIME = (
     1.5  # [s] after a contact in which the valley counts: the joints have settled elsewhere
 )
@@ -223,7 +224,7 @@ def _begin(own, score, t, dt, debounce):
     valley since then and the fading echo of its peak.
     """
     since, limit = t - own[FELL], 1.0
-    own[VALLEY] = min(own[VALLEY], score)
+    own[VALLEY] = min(own[VALLEY] + VALLEY_RATE * dt, score)
     if since < REST_TIME:
         limit = max(limit, own[VALLEY] + RISE)
     limit += ECHO * own[PEAK] * math.exp(-since / ECHO_TIME)

@@ -169,6 +169,20 @@ def test_one_touch_is_one_event():
     assert stream.monitor.bias[0] == pytest.approx(0.9, abs=0.1)
 
 
+def test_an_arm_that_swings_before_it_settles_is_not_touched_again():
+    """A drive swings through the torque of rest and settles elsewhere: not a second touch."""
+    stream = Stream()
+    stream.stay(1.0)
+    stream.stay(0.5, on(0, -5.0))
+    for torque in (0.0, 0.2, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95):
+        stream.stay(0.05, on(0, torque))
+    stream.stay(0.8, on(0, 1.0))  # a score of 1.25
+    touched = np.array(stream.levels) >= Level.CONTACT
+    assert np.count_nonzero(np.diff(touched.astype(int)) == 1) == 1
+    stream.stay(0.1, on(0, 2.5))
+    assert stream.levels[-1] >= Level.CONTACT
+
+
 def test_a_contact_that_fades_slowly_stays_a_contact():
     """Only a sudden fall ends it above a score of 1: this one takes 3 s to a fifth."""
     stream = Stream()
