@@ -20,7 +20,7 @@ FEATURES = (
         "recordings of real arms",
         "the recordings, which are not in this repository",
     ),
-    ("mkdocs", "the site of the documents", "`make docs`"),
+    ("mkdocs", "pages of the site of documents", "`make docs`"),
     ("no time to record", "recording at 1 kHz", "an idle machine"),
 )
 PACKAGES = ("chromium", "iproute2", "liburdfdom-tools")
