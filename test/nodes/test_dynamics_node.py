@@ -235,7 +235,7 @@ def test_reset_starts_the_observer_anew(there):
     answer = there.call(Trigger, "dynamics_node/reset")
     assert answer.success
     arm.stay(1)
-    assert abs(residuals[-1].effort[0]) < 0.1
+    there.until(lambda: abs(residuals[-1].effort[0]) < 0.1)  # 0.95 or more without the reset
 
 
 def test_the_robot_may_come_by_topic():
