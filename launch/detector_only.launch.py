@@ -6,6 +6,7 @@
 arm names a file of config/arms, or is the path of one: topic, parameters and what the guard asks.
 Without robot and urdf it waits for the robot_description topic. It sends no commands. With
 guard:=true, guard_node beside it asks the driver, ros2_control or MoveIt to stop on a collision.
+A node that ends is started again, with its files: what was set meanwhile is lost.
 
 The first start compiles kernels for some seconds; `robodyn warmup` does that ahead.
 """
@@ -21,6 +22,7 @@ from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
 CONFIG = get_package_share_path("robodyn_ros") / "config"
+RESPAWN_DELAY = 2.0  # [s], so that a node that refuses its parameters does not flood the log
 ARGUMENTS = [
     DeclareLaunchArgument(
         "arm", default_value="", description="an arm of config/arms, e.g. fr3, or a path"
@@ -38,7 +40,7 @@ ARGUMENTS = [
     DeclareLaunchArgument(
         "guard_params",
         default_value="",
-        description="its parameter file; empty: arm and params with its section, else guard.yaml",
+        description="its parameter file, on top of those of arm and params, else of guard.yaml",
     ),
     DeclareLaunchArgument(
         "namespace", default_value="", description="namespace of the nodes, e.g. left"
@@ -61,6 +63,9 @@ ARGUMENTS = [
     ),
     DeclareLaunchArgument(
         "use_sim_time", default_value="false", description="use the /clock topic"
+    ),
+    DeclareLaunchArgument(
+        "respawn", default_value="true", description="start a node again when it has ended"
     ),
 ]
 
@@ -121,12 +126,12 @@ def node(name, files, own, given):
             ("effort_controller/commands", given["commands"]),
         ],
         output="screen",
+        respawn=LaunchConfiguration("respawn"),
+        respawn_delay=RESPAWN_DELAY,
     )
 
 
 def guard_files(given, files):
-    """Return the parameter files of guard_node."""
-    if given["guard_params"]:
-        return [given["guard_params"]]
+    """Return the parameter files of guard_node; a later one wins."""
     own = [file for file in files if "guard_node:" in Path(file).read_text(encoding="utf-8")]
-    return own or [str(CONFIG / "guard.yaml")]
+    return [*(own or [str(CONFIG / "guard.yaml")]), *filter(None, [given["guard_params"]])]

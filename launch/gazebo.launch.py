@@ -2,7 +2,8 @@
 
     ros2 launch robodyn_ros gazebo.launch.py robot:=kuka_lwr4 motion:=demo
 
-Push it in Gazebo with the mouse ("Apply force and torque"), or place an obstacle.
+Push it in Gazebo with the mouse ("Apply force and torque"), or place an obstacle. It needs packages
+of Gazebo and ros2_control that nothing else here needs: docs/ros.md says how to install them.
 
 Never run with a real Gazebo. Tests expand this file with stand-ins for the packages of Gazebo and
 ros2_control, and simulate the URDF and the parameters that it hands out.
@@ -10,8 +11,9 @@ ros2_control, and simulate the URDF and the parameters that it hands out.
 The first start compiles kernels for some seconds; `robodyn warmup` does that ahead.
 """
 
-import xacro
-from ament_index_python.packages import get_package_share_path
+from importlib.util import find_spec
+
+from ament_index_python.packages import get_package_share_path, get_packages_with_prefixes
 from launch import LaunchDescription
 from launch.actions import (
     DeclareLaunchArgument,
@@ -26,6 +28,10 @@ from launch_ros.substitutions import FindPackageShare
 
 SHARE = get_package_share_path("robodyn_ros")
 RATE = 1000.0  # [Hz], of Gazebo's steps and of gazebo_controllers.yaml
+NEEDED = (
+    *("controller_manager", "effort_controllers", "gz_ros2_control", "joint_state_broadcaster"),
+    *("ros_gz_bridge", "ros_gz_sim", "xacro"),
+)
 ARGUMENTS = [
     DeclareLaunchArgument(
         "robot",
@@ -65,6 +71,9 @@ def generate_launch_description():
 
 def start(context):
     """Return Gazebo with the arm, the bridge, and our nodes."""
+    if missing := missing_packages():
+        packages = " ".join(f"ros-$ROS_DISTRO-{name.replace('_', '-')}" for name in missing)
+        raise RuntimeError(f"gazebo.launch.py needs more packages: sudo apt install {packages}")
     given = context.launch_configurations
     demo = [ours(given, "demo_node", active=True)] if given["motion"] == "demo" else []
     server = [] if IfCondition(given["gui"]).evaluate(context) else ["-s"]  # the server alone
@@ -106,6 +115,12 @@ def start(context):
     ]
 
 
+def missing_packages():
+    """Return which packages of Gazebo and ros2_control are not installed."""
+    installed = get_packages_with_prefixes()
+    return [name for name in NEEDED if name not in installed and not find_spec(name)]
+
+
 def ours(given, node, **changed):
     """Return one of our nodes; its robot comes from the robot_description topic."""
     file = given["params"] or str(SHARE / "config" / given["robot"] / f"{node}.yaml")
@@ -125,6 +140,8 @@ def description(robot):
     """Return the URDF that Gazebo simulates: without rotors, which Gazebo does not know, and
     without friction, like an arm with torque sensors behind its gears.
     """
+    import xacro  # here, so that --show-args needs no Gazebo
+
     document = xacro.process_file(
         str(SHARE / "urdf" / f"{robot}.ros2_control.xacro"),
         mappings={"controllers": str(SHARE / "config" / "gazebo_controllers.yaml")},

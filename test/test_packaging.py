@@ -176,12 +176,25 @@ def test_package_xml_names_what_the_launch_files_use():
     files = [*ROOT.glob("launch/*.py"), *ROOT.glob("urdf/*.xacro"), *ROOT.glob("config/*.yaml")]
     text = "\n".join(path.read_text(encoding="utf-8") for path in files)
     packages = (
-        r'package="(\w+)"|FindPackageShare\("(\w+)|<plugin>(\w+)/|type: (\w+)/|^import (\w+)'
+        r'package="(\w+)"|FindPackageShare\("(\w+)|<plugin>(\w+)/|type: (\w+)/|^ *import (\w+)'
     )
     used = {name for found in re.findall(packages, text, re.MULTILINE) for name in found if name}
     assert {"rviz2", "gz_ros2_control", "effort_controllers", "ros_gz_sim", "xacro"} <= used
     used = {"python3-yaml" if name == "yaml" else name for name in used}
     assert used - {"robodyn_ros", *sys.stdlib_module_names} <= named
+
+
+def test_gazebo_is_installed_only_if_asked_for():
+    package = parse_package(str(ROOT / "package.xml"))
+    package.evaluate_conditions({})
+    always = {found.name for found in package.exec_depends if found.evaluated_condition}
+    gazebo = {found.name for found in package.exec_depends} - always
+    assert {"rclpy", "launch_ros", "rviz2"} <= always
+    assert {"ros_gz_sim", "gz_ros2_control", "controller_manager", "xacro"} <= gazebo
+    package.evaluate_conditions({"ROBODYN_GAZEBO": "1"})
+    assert all(found.evaluated_condition for found in package.exec_depends)
+    text = ROOT.joinpath("launch", "gazebo.launch.py").read_text(encoding="utf-8")
+    assert all(f'"{name}"' in text.split("ARGUMENTS")[0] for name in gazebo)
 
 
 def test_every_command_leads_to_a_function_that_exists():

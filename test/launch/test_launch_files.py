@@ -35,6 +35,7 @@ THEIRS = {
     "ros_gz_sim": ["create"],
     "ros_gz_bridge": ["parameter_bridge"],
     "controller_manager": ["spawner"],
+    **dict.fromkeys(["effort_controllers", "gz_ros2_control", "joint_state_broadcaster"], []),
 }
 # The shell ignores the signals by which launch ends all when one ends, until this one is done
 PROBE = """#!/bin/sh
@@ -159,6 +160,8 @@ def launched(prefix, tmp_path, monkeypatch):
     monkeypatch.setenv("MADE", " ".join(OURS))
 
     def launch(file, *arguments):
+        if file == "detector_only.launch.py" and not any("respawn" in one for one in arguments):
+            arguments += ("respawn:=false",)  # probes end at once
         code, text = run("-c", LAUNCH, ROOT / "launch" / file, *arguments)
         said = [json.loads(path.read_text()) for path in probed.glob("*.json")]
         assert "Traceback" not in text, text
@@ -379,6 +382,37 @@ def test_the_guard_starts_beside_the_detector_if_asked(own, launched, tmp_path):
     assert found["use_sim_time"] is False
 
 
+def test_what_is_given_to_the_guard_comes_on_top_of_the_arms_file(launched, tmp_path):
+    path = tmp_path / "guard.yaml"
+    path.write_text(
+        "/**/guard_node:\n  ros__parameters: {means.names: [moveit], guard.level: contact}\n"
+    )
+    given = ["arm:=fr3", "guard:=true", f"guard_params:={path}"]
+    started, _, _ = launched("detector_only.launch.py", *given)
+    found = nodes_of(started)["/guard_node"]["parameters"]
+    assert (found["means.names"], found["guard.level"]) == (["moveit"], "contact")
+    assert found["robot.lock"] == ["fr3_finger_joint1", "fr3_finger_joint2"]
+
+
+def test_a_detector_that_has_ended_is_started_again(prefix, tmp_path):
+    starts = tmp_path / "starts"
+    # The second one ends by the signal that launch gets when it is ended
+    executable(
+        prefix / "lib" / "robodyn_ros" / "dynamics_node",
+        f'#!/bin/sh\necho started >> "{starts}"\n'
+        f'[ $(wc -l < "{starts}") = 1 ] && kill -9 $$\nkill -INT $PPID\nexec sleep 60\n',
+    )
+    run("-c", LAUNCH, ROOT / "launch" / "detector_only.launch.py")
+    assert starts.read_text().splitlines() == ["started"] * 2
+
+
+def test_without_gazebo_its_launch_file_says_what_to_install(prefix):
+    code, text = run("-c", LAUNCH, ROOT / "launch" / "gazebo.launch.py")
+    assert code == 1 and "Traceback" not in text, text
+    (line,) = (line for line in text.splitlines() if "apt install" in line)
+    assert "ros-$ROS_DISTRO-ros-gz-sim" in line and "ros-$ROS_DISTRO-gz-ros2-control" in line
+
+
 @pytest.mark.parametrize("robot", ["lwr_iii", "kuka_lwr4"])
 def test_gazebo_gets_the_arm_and_our_nodes_the_same_one(robot, launched):
     pytest.importorskip("xacro", reason="xacro is not installed")
@@ -423,10 +457,6 @@ for path in sys.argv[1:]:
         print(path, argument.name, argument.description)
 """
     files = sorted((ROOT / "launch").glob("*.launch.py"))
-    try:
-        import xacro  # noqa: F401
-    except ImportError:
-        files = [path for path in files if path.name != "gazebo.launch.py"]
     code, text = run("-c", ask, *files)
     assert code == 0, text
     described = [line.split(maxsplit=2) for line in text.splitlines()]
