@@ -2,8 +2,8 @@
 
     ros2 launch robodyn_ros gazebo.launch.py robot:=kuka_lwr4 motion:=demo
 
-Push it in Gazebo with the mouse ("Apply force and torque"), or place an obstacle. It needs packages
-of Gazebo and ros2_control that nothing else here needs: docs/ros.md says how to install them.
+Push it in Gazebo with the mouse ("Apply force and torque"), or place an obstacle. It needs
+packages of Gazebo and ros2_control that nothing else here needs, see docs/ros.md.
 
 Never run with a real Gazebo. Tests expand this file with stand-ins for the packages of Gazebo and
 ros2_control, and simulate the URDF and the parameters that it hands out.

@@ -148,9 +148,7 @@ def subplots(rows: int, **options: Any) -> Any:
     try:
         from plotly.subplots import make_subplots
     except ImportError:
-        raise ArgumentError(
-            "figures need plotly: pip install 'robodyn_ros[bags]' or 'robodyn_ros[identification]'"
-        ) from None
+        raise ArgumentError("figures need plotly: pip install plotly") from None
     return make_subplots(
         rows=rows, cols=1, shared_xaxes=True, vertical_spacing=0.12 / rows, **options
     )

@@ -3,6 +3,7 @@
 import ast
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -195,6 +196,17 @@ def test_gazebo_is_installed_only_if_asked_for():
     assert all(found.evaluated_condition for found in package.exec_depends)
     text = ROOT.joinpath("launch", "gazebo.launch.py").read_text(encoding="utf-8")
     assert all(f'"{name}"' in text.split("ARGUMENTS")[0] for name in gazebo)
+
+
+def test_messages_name_packages_that_pip_installs_whoever_installed_ours():
+    setup = ROOT.joinpath("setup.py").read_text(encoding="utf-8")
+    asked = {}
+    for path in sorted(ROOT.joinpath("robodyn_ros").rglob("*.py")):
+        for text in re.findall(r"pip install ([^`\"]+)", path.read_text(encoding="utf-8")):
+            asked |= dict.fromkeys(shlex.split(text), path.name)
+    assert {"rosbags", "plotly", "viser>=1.1,<2", "mujoco>=3.17,<5"} <= set(asked)
+    for package, file in asked.items():  # no extras of ours but [ros]: colcon knows none
+        assert package in (".", "robodyn_ros[ros]") or f'"{package}"' in setup, (package, file)
 
 
 def test_every_command_leads_to_a_function_that_exists():

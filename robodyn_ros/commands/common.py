@@ -21,7 +21,7 @@ NO_ROS = (
     "ROS 2 is missing ({}): source your installation, or without one "
     "`pip install 'robodyn_ros[ros]'`"
 )
-NO_VISER = "the live page needs viser ({}): `pip install 'robodyn_ros[dashboard]'`"
+NO_VISER = "the live page needs viser ({}): `pip install 'viser>=1.1,<2' pycollada`"
 
 app = App(
     help="Rigid-body dynamics and collision detection for robot arms.",

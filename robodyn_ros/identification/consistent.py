@@ -146,7 +146,7 @@ def _cvxpy() -> Any:
         import cvxpy
     except ImportError:
         raise ArgumentError(
-            "consistent parameters need cvxpy: pip install 'robodyn_ros[identification]'"
+            "consistent parameters need cvxpy: pip install cvxpy clarabel"
         ) from None
     return cvxpy
 

@@ -16,7 +16,7 @@ from ..errors import RobodynError
 HOST = "127.0.0.1"
 PAGE_PORT = 8080
 PORTS_TRIED = 100
-NO_PAGE = "no live page: install it with `pip install 'robodyn_ros[dashboard]'`"
+NO_PAGE = "no live page: install it with `pip install 'viser>=1.1,<2' pycollada`"
 
 
 def free_port(first: int = PAGE_PORT) -> int:

@@ -16,7 +16,7 @@ from .joint_states import FIELDS, TYPE, Batch, JointStates
 
 Progress = Callable[[float, str], None]  # share done (0 to 1), and what is being done
 
-NO_ROSBAGS = "bags need rosbags: pip install 'robodyn_ros[bags]'"
+NO_ROSBAGS = "bags need rosbags: pip install rosbags"
 PROGRESS_STEP = 5000  # messages between two progress updates
 UNFINISHED = (
     "its recorder was killed before it could finish: `mcap recover` repairs the .mcap file, "

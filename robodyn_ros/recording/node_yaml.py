@@ -99,9 +99,7 @@ def _from_file(path: Path, _: int) -> NodeParameters:
         from ruamel.yaml import YAML
         from ruamel.yaml.error import YAMLError
     except ImportError:
-        raise ArgumentError(
-            "--params needs ruamel.yaml: pip install 'robodyn_ros[bags]'"
-        ) from None
+        raise ArgumentError("--params needs ruamel.yaml: pip install ruamel.yaml") from None
     try:
         sections = YAML(typ="safe").load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, YAMLError) as reason:

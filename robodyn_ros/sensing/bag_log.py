@@ -71,9 +71,7 @@ def _messages(path: Path, topic: str) -> Any:
         from rosbags.highlevel import AnyReader
         from rosbags.typesys import Stores, get_typestore
     except ImportError:
-        raise ArgumentError(
-            "reading bags needs rosbags: pip install 'robodyn_ros[bags]'"
-        ) from None
+        raise ArgumentError("reading bags needs rosbags: pip install rosbags") from None
     try:
         with AnyReader([path], default_typestore=get_typestore(Stores.ROS2_JAZZY)) as reader:
             kept = [c for c in reader.connections if c.topic == topic]

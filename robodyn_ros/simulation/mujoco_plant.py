@@ -355,9 +355,7 @@ def _engine() -> ModuleType:
     try:
         import mujoco
     except ImportError:
-        raise RobodynError(
-            "MujocoPlant needs MuJoCo, the extra 'mujoco': pip install 'robodyn_ros[mujoco]'"
-        ) from None
+        raise RobodynError("MujocoPlant needs MuJoCo: pip install 'mujoco>=3.17,<5'") from None
     return mujoco
 
 

@@ -67,7 +67,7 @@ def test_without_viser_one_line_says_what_to_do(monkeypatch):
     console = Console(file=io.StringIO(), width=200)
     assert announce_page(console) is None
     assert console.file.getvalue().strip() == page_address.NO_PAGE
-    assert "robodyn_ros[dashboard]" in page_address.NO_PAGE
+    assert "pip install 'viser" in page_address.NO_PAGE
 
 
 def test_neither_the_address_nor_discovery_waits_for_a_compiler():
