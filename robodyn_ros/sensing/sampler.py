@@ -166,17 +166,11 @@ class Sampler:
         tau, cause = self._effort(reading.tau)
         restart = scalars[int(RESTART)] != 0.0
         remark = REMARKS.get(int(self._clock[int(REMARK)]), "")
-        return Sample(
-            reading.t,
-            0.0 if restart else float(scalars[int(DT)]),
-            reading.q,
-            speeds,
-            tau,
-            Status.RESTART if restart else Status.OK,
-            cause,
-            remark=remark.format(value=self._clock[int(VALUE)]),
-            late=late,
-        )
+        dt = 0.0 if restart else float(scalars[int(DT)])
+        status = Status.RESTART if restart else Status.OK
+        text = remark.format(value=self._clock[int(VALUE)])
+        fields = (reading.t, dt, reading.q, speeds, tau, status, cause, "", text, late, "")
+        return Sample._make(fields)  # the arrays are our own: nothing to check
 
     def _effort(self, tau: Array) -> tuple[Array | None, str]:
         """Return the measured torque, or None and why there is none."""
