@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
+from array import array
 from collections.abc import Callable, Collection, Sequence
 from itertools import combinations
 from typing import Any
@@ -24,6 +25,8 @@ from .node_settings import SETTINGS
 DECLARED_ELSEWHERE = ("faults.", "means.", "obstacles.", "pushes.", "qos_overrides.")
 MAX_PAIRED = 12  # refused parameters of one request that are tried in pairs
 MAX_NAME = 200  # [characters] of a name that are compared
+MIXED_LIST = "should be of same type"  # what rcl says of [1, 2.5] in a file
+POINTS = "write all numbers of a list with a point, e.g. [1.0, 2.5]"
 
 
 class Parameters:
@@ -44,6 +47,9 @@ class Parameters:
         self._checked: tuple[Any, Callable[[], None]] | None = None
         reject_old_names(_given(node))
         self.settings = declare(node, settings)
+        self._real = {
+            name for name, default, about in leaves(settings) if _is_real(default, about)
+        }
         # A file's section may be for several nodes: a name that one of them knows is no mistake
         known = {name for kind in SETTINGS.values() for name, _, _ in leaves(kind())}
         _warn_of_unknown(node, lambda name: not name.startswith(DECLARED_ELSEWHERE), known)
@@ -84,8 +90,12 @@ class Parameters:
         return response
 
     def _set(self, parameters: Sequence[Parameter]) -> SetParametersResult:
+        typed = [
+            Parameter(p.name, value=_doubles(p.value)) if p.name in self._real else p
+            for p in parameters
+        ]
         try:
-            return self._node.set_parameters_atomically(list(parameters))
+            return self._node.set_parameters_atomically(typed)
         except ParameterNotDeclaredException:  # its text names none
             known = [name for name, _, _ in leaves(self.settings)]
             unknown = next(p.name for p in parameters if not self._node.has_parameter(p.name))
@@ -148,11 +158,16 @@ def set_together(
 
 def declare(node: Node, settings: Any, prefix: str = "") -> Any:
     """Declare a set's fields as parameters; return the set with the values that were given."""
-    given = {}
+    given, overrides = {}, getattr(node, "_parameter_overrides", {})
     for name, default, about in leaves(settings):
         # An empty list has no type in ROS: declare a list with one empty text
         value = (list(default) or [""]) if isinstance(default, tuple) else default
-        found = node.declare_parameter(prefix + name, value, _descriptor(default, about))
+        override = getattr(overrides.get(prefix + name), "value", None)
+        whole = _is_real(default, about) and _is_whole(override)
+        if whole:  # or other programs would find an integer, in a list an array of these
+            value = _doubles(override)
+        descriptor = _descriptor(default, about)
+        found = node.declare_parameter(prefix + name, value, descriptor, ignore_override=whole)
         given[name] = _from_ros(prefix + name, found.value, default)
     return changed(settings, given)
 
@@ -194,6 +209,11 @@ def nearest(name: str, known: Collection[str]) -> str:
     return f"; is {near[0]} meant?" if near else ""
 
 
+def refused_arguments(error: Exception) -> str:
+    """Return why rcl refuses a node's arguments, with the remedy for lists that it cannot read."""
+    return f"{error}; {POINTS}" if MIXED_LIST in str(error) else str(error)
+
+
 def _given(node: Node, table: str = "") -> list[str]:
     """Return the names of the parameters that the node was started with; rclpy hides them."""
     start = f"{table}." if table else ""
@@ -217,7 +237,32 @@ def _descriptor(default: Any, about: About) -> ParameterDescriptor:
     return descriptor
 
 
+def _is_real(default: Any, about: About) -> bool:
+    """Whether a parameter is a number that may have decimals, or a list of these."""
+    first = default[0] if isinstance(default, tuple) and default else default
+    return isinstance(first, float) or about.numbers
+
+
+def _is_whole(value: Any) -> bool:
+    """Whether a value is an integer, or a list of these: `1` or `[1, 2]` in YAML."""
+    return all(type(item) is int for item in value) if _is_list(value) else type(value) is int
+
+
+def _doubles(value: Any) -> Any:
+    """Return integers as doubles, anything else as it is."""
+    if not _is_whole(value):
+        return value
+    return list(map(float, value)) if _is_list(value) else float(value)
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, (list, tuple, array)) and len(value) > 0
+
+
 def _from_ros(name: str, value: Any, default: Any) -> Any:
+    if isinstance(default, tuple) and isinstance(value, str) and value.startswith("["):
+        # What `ros2 param set` makes of [1, 2.5]
+        raise ArgumentError(f"{name} must be a list, got the text {value!r}: {POINTS}")
     value = converted(value, default)
     if isinstance(default, int) and not isinstance(default, bool) and type(value) is not int:
         raise ArgumentError(f"{name} must be a whole number, got {value!r}")

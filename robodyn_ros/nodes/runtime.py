@@ -34,6 +34,7 @@ from ..dynamics.compile_ahead import compile_kernels, ended_by, estimate, missin
 from ..errors import RobodynError
 from .codec import set_stamp
 from .later_kernels import compile_later
+from .parameters import refused_arguments
 
 STOP_POLL = 0.05  # [s] between two checks of whether a spin should end
 STOP_TIMEOUT = 1.0  # [s] for nodes to come to rest after a signal
@@ -78,7 +79,7 @@ def run(
     try:
         rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
     except RuntimeError as error:  # e.g. an unreadable parameter file
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {refused_arguments(error)}", file=sys.stderr)
         return 1
     nodes: list[Node] = []
     with signals_caught() as signalled:

@@ -25,7 +25,7 @@ from ..interrupts import held
 from ..settings import leaves
 from .discovery import use_loopback
 from .node_settings import SETTINGS
-from .parameters import nearest
+from .parameters import nearest, refused_arguments
 from .runtime import make_executor, shut_down, spin
 
 ANSWER_TIMEOUT = 5.0  # [s] to find a topic or node, or for an answer
@@ -169,7 +169,7 @@ def file_parameters(node_name: str, path: Path) -> dict[str, Any]:
         found = reader.get_parameters_by_prefix("")
         reader.destroy_node()
     except (RuntimeError, ParameterException, rclpy_implementation.RCLError) as error:
-        reason = str(error).splitlines()[0]
+        reason = refused_arguments(error).splitlines()[0]
         raise ArgumentError(f"cannot read the parameters '{path}': {reason}") from None
     finally:
         context.try_shutdown()

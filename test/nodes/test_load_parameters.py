@@ -49,6 +49,9 @@ def test_a_file_is_loaded_as_ros_reads_it(tmp_path, monkeypatch):
         path.write_text("dynamics_node: [")
         with pytest.raises(ArgumentError, match="cannot read the parameters"):
             load("left/dynamics_node", path)
+        path.write_text("dynamics_node:\n  ros__parameters: {monitor.gain: [50, 60.5]}\n")
+        with pytest.raises(ArgumentError, match="write all numbers of a list with a point"):
+            load("left/dynamics_node", path)
         path.write_text("/other:\n  ros__parameters: {x: 1}\n")
         with pytest.raises(ArgumentError, match="no parameters of left/dynamics_node"):
             load("left/dynamics_node", path)

@@ -16,8 +16,10 @@ from source_tree import ROOT, own_domain  # noqa: E402
 from robodyn_ros.nodes.controller_node import ControllerNode  # noqa: E402
 from robodyn_ros.nodes.demo_node import DemoNode  # noqa: E402
 from robodyn_ros.nodes.dynamics_node import DynamicsNode  # noqa: E402
+from robodyn_ros.nodes.runtime import run  # noqa: E402
 from robodyn_ros.nodes.simulator_node import SimulatorNode  # noqa: E402
 
+CONTACT, COLLISION, GAIN = "monitor.contact.base", "monitor.collision.base", "monitor.gain"
 NODES = {
     "simulator_node": SimulatorNode,
     "controller_node": ControllerNode,
@@ -99,8 +101,27 @@ def test_the_files_that_come_with_it_have_no_such_key(capfd, name, robot):
     assert start(name, ROOT / "config" / robot / f"{name}.yaml", capfd) == []
 
 
+def test_integers_of_a_file_become_doubles(tmp_path):
+    path = tmp_path / "parameters.yaml"
+    given = "gain: [50, 60, 50, 50, 50, 50, 50]\n      debounce: 0\n      noise: {enabled: true}"
+    path.write_text(f"/**/dynamics_node:\n  ros__parameters:\n    monitor:\n      {given}\n")
+    args = ["--params-file", str(path), "-p", "robot.name:=lwr_iii", "-p", "rate:=100"]
+    with bench(DynamicsNode, args=args) as there:
+        node = there.nodes[0]
+        found = {name: node.get_parameter(name).type_.name for name in (GAIN, "monitor.debounce")}
+        assert found == {GAIN: "DOUBLE_ARRAY", "monitor.debounce": "DOUBLE"}
+        assert node.get_parameter("rate").type_ is Parameter.Type.DOUBLE  # fixed
+        assert node.settings.monitor.gain[:2] == (50.0, 60.0) and node.settings.rate == 100.0
+
+
+def test_a_mixed_list_of_a_file_is_refused_with_the_remedy(tmp_path, capsys):
+    path = tmp_path / "parameters.yaml"
+    path.write_text("/**/demo_node:\n  ros__parameters: {x: [1, 2.5]}\n")
+    assert run(args=["--ros-args", "--params-file", str(path)]) == 1
+    assert "e.g. [1.0, 2.5]" in capsys.readouterr().err
+
+
 # What `ros2 param load` sends: all parameters in one request of set_parameters
-CONTACT, COLLISION, GAIN = "monitor.contact.base", "monitor.collision.base", "monitor.gain"
 RAISED = {CONTACT: [20.0], COLLISION: [40.0], GAIN: [60.0]}
 LOWERED = {CONTACT: [0.2], COLLISION: [0.4], GAIN: [40.0]}
 # One joint raised, another one lowered: neither of the two can be set alone
@@ -172,6 +193,34 @@ def test_a_bad_one_is_refused_alone_and_logged(detector, values, bad, value, rea
         assert reason in answer.results[k].reason and has == values
         (logged,) = detector.node_logs
         assert bad in logged and reason in logged
+
+
+def test_integers_become_doubles_where_a_number_may_have_decimals(detector):
+    node = detector.nodes[0]
+    for values in ([60, 61, 62, 63, 64, 65, 66], [60], 60):
+        load(detector, START)
+        sent = Parameter(GAIN, value=values).to_parameter_msg()
+        request = SetParameters.Request(parameters=[sent])
+        answer = detector.call(SetParameters, "dynamics_node/set_parameters", request)
+        assert answer.results[0].successful
+        assert node.get_parameter(GAIN).type_ in (
+            Parameter.Type.DOUBLE_ARRAY,
+            Parameter.Type.DOUBLE,
+        )
+        assert node.get_parameter(GAIN).value == values
+    load(detector, START)
+    answer, _ = load(detector, {"monitor.debounce": 0})
+    assert answer.results[0].successful
+    assert node.get_parameter("monitor.debounce").type_ is Parameter.Type.DOUBLE
+    load(detector, {"monitor.debounce": 0.002})
+
+
+def test_a_list_that_arrived_as_text_is_refused_with_the_remedy(detector):
+    load(detector, START)
+    answer, has = load(detector, {GAIN: "[60, 61.5]"})  # as `ros2 param set` sends it
+    assert not answer.results[0].successful and has == START
+    assert "monitor.gain must be a list" in answer.results[0].reason
+    assert "[1.0, 2.5]" in answer.results[0].reason
 
 
 def test_two_that_do_not_fit_are_told_apart_from_the_rest(detector):
