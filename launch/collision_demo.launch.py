@@ -10,6 +10,7 @@ Arguments win over the parameter file; an empty argument leaves the value to the
 `robodyn demo`, ROS is restricted to this machine unless the environment sets its range.
 """
 
+import atexit
 import os
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -170,6 +171,7 @@ def overrides(given, namespace):
     }
     with NamedTemporaryFile("w", prefix="robodyn_", suffix=".yaml", delete=False) as file:
         yaml.safe_dump(sections, file)
+    atexit.register(Path(file.name).unlink, missing_ok=True)
     return file.name
 
 

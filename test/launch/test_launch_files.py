@@ -209,6 +209,13 @@ def test_the_demo_starts_its_nodes_with_its_file(launched):
     assert nodes["/simulator_node"]["parameters"]["pushes.names"]
 
 
+def test_the_demo_leaves_no_file_behind(launched, tmp_path):
+    started, code, text = launched("collision_demo.launch.py", "seed:=7")
+    assert code == 0 and set(started) == {*OURS, REPORT}, text
+    assert nodes_of(started)["/simulator_node"]["parameters"]["plant.seed"] == 7
+    assert not list(tmp_path.glob("robodyn_*"))  # TMPDIR
+
+
 @pytest.mark.parametrize(("asked", "profile"), [("", "fastdds_loopback.xml"), ("SUBNET", "")])
 def test_the_demo_stays_on_this_machine_unless_told(asked, profile, launched, monkeypatch):
     monkeypatch.delenv("ROS_AUTOMATIC_DISCOVERY_RANGE", raising=False)
