@@ -200,6 +200,8 @@ def main() -> None:
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent / "images"
     folder.mkdir(parents=True, exist_ok=True)
     arm = Arm(8300)
+    arm.page.controls.link.value = "link_7"
+    arm.page.controls.direction.value = "−x"  # joint torques determine this force in both pictures
     try:
         still(arm, folder)
         animation(arm, folder)
