@@ -161,7 +161,8 @@ def still(arm: Arm, folder: Path) -> None:
     arm.page.controls.duration.value = 0.5
     with window(arm.page.url, 1366, 768) as (browser, _):
         tidy(arm, browser)
-        for seconds in (9.0, 0.3):  # one that is over, one that is not
+        # One that is over, and one that is not, in a posture whose torques determine the force
+        for seconds in (8.0, 0.3):
             arm.press(browser)
             arm.show(browser)
             arm.run(seconds)
@@ -177,6 +178,7 @@ def animation(arm: Arm, folder: Path) -> None:
     images = []
     with window(arm.page.url, 1280, 800) as (browser, _):
         tidy(arm, browser)
+        arm.run(3.0)  # until the force can be told in the posture of the push
         for k in range(round(SPAN / FRAME)):
             if k == 20:
                 arm.press(browser)
@@ -200,8 +202,6 @@ def main() -> None:
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent / "images"
     folder.mkdir(parents=True, exist_ok=True)
     arm = Arm(8300)
-    arm.page.controls.link.value = "link_7"
-    arm.page.controls.direction.value = "−x"  # joint torques determine this force in both pictures
     try:
         still(arm, folder)
         animation(arm, folder)
