@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -89,8 +90,8 @@ class Scene:
         """Return the detector's force, drawn at the centre of mass of the link it names."""
         if not (feed.fresh("detector") and feed.detector.touched) or feed.q is None:
             return None
-        if feed.force_link not in self.model.frames:
-            return None
+        if math.isnan(feed.detector.force) or feed.force_link not in self.model.frames:
+            return None  # the last force that was known may be of another moment
         frame = self.model.frames[feed.force_link]
         pose = forward_kinematics(self.model, feed.q, feed.force_link)
         com = self.model.com[frame.body] if frame.body >= 0 else np.zeros(3)

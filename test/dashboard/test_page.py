@@ -397,6 +397,18 @@ def test_the_page_with_controls_has_inputs(page):
     assert len(page.server.gui._gui_input_handle_from_uuid) > 10
 
 
+def test_a_force_that_is_not_known_any_more_has_no_arrow(page):
+    arrow, feed = page.scene._estimate._handle, page.feed
+    feed.on_wrench("link_5", np.array([0.0, 40.0, 0.0]))
+    for force, shown in ((40.0, True), (np.nan, False), (38.0, True)):
+        feed.on_detector("COLLISION", "link_5", force, "joint_2", "")
+        page.draw()
+        assert arrow.visible == shown
+    feed.on_detector("CLEAR", "", 0.0, "", "")
+    page.draw()
+    assert not arrow.visible
+
+
 @pytest.mark.parametrize("level", ["UNKNOWN", "CLEAR", "CONTACT", "COLLISION"])
 def test_the_banner_shows_level_link_and_force(level):
     feed = Feed(MODEL)
