@@ -58,7 +58,7 @@ class InlineLowering(NativeLowering):
         state.library = InlineCode(state.targetctx.codegen(), state.func_id.func_qualname)
         state.flags.no_compile = True
         super().run_pass(state)
-        key: Any = [].append  # a dispatcher takes a built-in function only; each of these is another
+        key: Any = [].append  # each is another one, and built-in, as a dispatcher wants it
         state.targetctx.insert_user_function(key, state.cr.fndesc, [state.library])
         state.cr = state.cr._replace(cfunc=key)
         return True
