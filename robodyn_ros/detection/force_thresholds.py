@@ -23,7 +23,7 @@ from .monitor_settings import ForceSettings
 Array = npt.NDArray[np.float64]
 
 
-@kernel("int64(matrix, vector, vector)")
+@kernel("int64(matrix, vector, vector)", on_request=True)
 def follow_posture(own, common, q):
     """Write the lever |J_k| [m or 1] of each joint at the pushed point, for `follow`.
 
@@ -46,6 +46,7 @@ def force_memory(model: RobotModel, settings: ForceSettings) -> Array:
     forces = np.array([settings.contact, settings.collision])
     if not forces.any():
         return forces
+    _ = follow_posture.compiled
     frame = pack_frame(model, settings.link or model.link_names[-1])
     packed = aligned_copy(model.packed, frame, settings.point)
     return np.concatenate([forces, packed, np.zeros(6 * model.n)])

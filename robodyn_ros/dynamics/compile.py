@@ -21,11 +21,12 @@ from numba.extending import typeof_impl
 from ..model import packed_model as at
 from ..model.packed_model import U
 from .kernel_cache import is_cached, locked
+from .kernel_passes import KernelCompiler
 from .kernel_symbol import KernelSymbol
 
 # 'contract' lets the compiler fuse a*b + c and changes nothing else: NaN and infinity keep their
 # meaning, so that bad data stays visible.
-OPTIONS = {"fastmath": {"contract"}, "error_model": "numpy"}
+OPTIONS = {"fastmath": {"contract"}, "error_model": "numpy", "pipeline_class": KernelCompiler}
 COMPILE = {"cache": True, "no_cfunc_wrapper": True, **OPTIONS}
 
 # Only kernels call these: without an entry for Python they are compiled sooner
@@ -68,11 +69,15 @@ class Kernel:
 
     `compiled` is what the compiler makes of it, from its cache if it is there, and can be called;
     `alone` cannot until all that it calls is compiled, too. Of several processes that need it at
-    once, one compiles it.
+    once, one compiles it. on_request: kernels that call it do not see to it that it is there;
+    that is up to whoever makes them call it.
     """
 
-    def __init__(self, function: Any, signature: str, **options: Any) -> None:
+    def __init__(
+        self, function: Any, signature: str, *, on_request: bool = False, **options: Any
+    ) -> None:
         self.py_func, self.signatures = function, [signature]  # as the compiler names them
+        self.on_request = on_request
         self._options = {**COMPILE, **options}
         self.__name__, self.__doc__ = function.__name__, function.__doc__
         part = function.__module__.removeprefix(f"{_root.name}.").partition(".")[0]
@@ -113,14 +118,17 @@ class Kernel:
 
 
 def with_callees(kernels: Sequence[Kernel]) -> list[Kernel]:
-    """Return the kernels and all that they call, each behind those that it calls."""
+    """Return the kernels and all that they call, each behind those that it calls; but not those
+    that they only call on request.
+    """
     found: dict[Any, None] = {}
 
     def visit(target: Any) -> None:
         if target in found:
             return
         for called in callees(target):
-            visit(called)
+            if not getattr(called, "on_request", False):
+                visit(called)
         found[target] = None
 
     for kernel in kernels:

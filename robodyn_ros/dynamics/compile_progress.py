@@ -20,22 +20,26 @@ def compile_with_progress(kernels: Sequence[Kernel], console: Console) -> int:
     if count == 0:
         compile_kernels(kernels)
         return 0
-    text = f"compiling {count} kernels, once on this machine"
+    if console.is_terminal:
+        _compile_with_bar(kernels, count, console)
+    else:
+        console.print(f"compiling {count} kernels, once on this machine")
+        with ended_by({signal.SIGINT: 130}):
+            compile_kernels(kernels, helpers=True)
+    console.print(f"compiled {count} kernels in {time.perf_counter() - begun:.1f} s")
+    return count
+
+
+def _compile_with_bar(kernels: Sequence[Kernel], count: int, console: Console) -> None:
     columns = (
         TextColumn("compiling"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
         TextColumn("{task.description}"),
     )  # fmt: skip
-    with Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
-    ) as progress:
+    with Progress(*columns, console=console, transient=True) as progress:
         bar = progress.add_task("", total=count)
 
         def on_done(kernel: Kernel) -> None:
             progress.update(bar, advance=1, description=kernel.__name__.strip("_"))
 
         with ended_by({signal.SIGINT: 130}, progress.stop):
-            if not console.is_terminal:
-                console.print(text)
             compile_kernels(kernels, on_done, helpers=True)
-    console.print(f"compiled {count} kernels in {time.perf_counter() - begun:.1f} s")
-    return count

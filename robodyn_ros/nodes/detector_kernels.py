@@ -8,6 +8,7 @@ from __future__ import annotations
 from ..detection.contact_evidence import weigh_link
 from ..detection.detector import forget_times
 from ..detection.faults.case import follow_case, pause_case, restart_case
+from ..detection.force_thresholds import follow_posture
 from ..detection.monitor_step import follow_touch, judge, mark_joints, restart
 from ..detection.noise import restart_noise
 from ..detection.observer import restart_observer, set_step
@@ -25,7 +26,9 @@ SAMPLES = (validate, sample_time, heard, is_silent, find_stuck, forget_readings)
 
 DETECTOR = (
     judge, restart, set_step, restart_observer, forget_times, restart_noise, mark_joints,
-    restart_case, *SAMPLES, applied_torque, _mass_matrix,
+    restart_case, *SAMPLES, applied_torque,
 )  # fmt: skip
-# That find link and cause of a contact; the mass matrix again, for a payload
-NAMES = (follow_touch, follow_case, weigh_link, pause_case, *LINKS, *MASS_MATRIX)
+# That find link and cause of a contact; the mass matrix is for a payload
+NAMES = (
+    follow_touch, follow_case, weigh_link, pause_case, follow_posture, *LINKS, *MASS_MATRIX,
+)  # fmt: skip

@@ -17,6 +17,7 @@ from visualization_msgs.msg import MarkerArray
 from ..detection.detector import Level
 from ..detection.fault import HARMLESS_KINDS, PAYLOAD, Fault
 from ..detection.monitor import ContactMonitor
+from ..detection.monitor_settings import MonitorSettings
 from ..detection.verdict import Verdict
 from ..errors import ArgumentError, RobodynError
 from ..model.payload_settings import payload_values
@@ -61,7 +62,7 @@ class DynamicsNode(StateNode):
         self.monitor = ContactMonitor(
             model, settings.of_monitor, sensing, commanded=commanded, effort=effort
         )
-        if settings.of_monitor.wrench_link:
+        if _needs_names(settings.of_monitor):
             wait_for(NAMES)
         self.monitor.naming = have_arrived(NAMES)
         if not self.monitor.naming:
@@ -92,8 +93,11 @@ class DynamicsNode(StateNode):
         """Return a function that applies these settings; raise if they are invalid."""
         if self.robot is None:
             return super().prepare_settings(settings)
-        if settings.of_monitor.wrench_link and not self.monitor.naming:
-            raise ArgumentError("wrench_link is still being compiled: try again in some seconds")
+        if _needs_names(settings.of_monitor) and not self.monitor.naming:
+            raise ArgumentError(
+                "kernels for wrench_link and force.* are still being compiled: try again in some "
+                "seconds"
+            )
         same = (settings.of_monitor, settings.effort) == (
             self.settings.of_monitor,
             self.settings.effort,
@@ -260,6 +264,11 @@ def _name(fault: Fault | None) -> tuple[str, str, str] | None:
 
 def _harmless(fault: Fault) -> bool:
     return fault.kind in HARMLESS_KINDS
+
+
+def _needs_names(settings: MonitorSettings) -> bool:
+    """Return whether a detector with these settings calls some of NAMES at every sample."""
+    return bool(settings.wrench_link or settings.force.contact or settings.force.collision)
 
 
 def main(args: list[str] | None = None) -> int:

@@ -133,5 +133,5 @@ def test_no_kernel_is_left_for_the_control_loop(tmp_path, env):
     del env["NUMBA_CACHE_DIR"]
     here = Path(__file__).parent
     command = [sys.executable, "-c", LATE, str(path), str(here), str(here.parent)]
-    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=900)
     assert done.stdout == "[] True\n", done.stdout + done.stderr
