@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..dynamics.dispatch import per_joint
+from ..dynamics.mass_matrix import mass_matrix
 from ..errors import ArgumentError
 from ..model.robot import RobotModel
 from ..sensing.sampler import Samples
@@ -45,6 +46,8 @@ Flags = npt.NDArray[np.bool_]
 
 SPEED_BINS = 10  # of equal numbers of samples, in which deviations are measured
 ACCELERATIONS = (0.0, 0.5, 0.8, 0.95, 1.0)  # quantiles at which each of them is cut
+INERTIA_SHARE = 0.1  # of a joint's inertia: largest deviation per acceleration
+POSTURES = 50  # of each recording, at which that inertia is taken
 MIN_BIN = 20  # samples
 ROBUST = 0.75  # quantile of deviations that stands for all: touches may be among the larger ones
 NORMAL_QUANTILE = 1.150  # 75 % of a normal distribution lie within this many standard deviations
@@ -238,7 +241,7 @@ class _Shape:
             creeping * self.creeping,
             fast * self.moving,
             fast * self.per_velocity,
-            np.maximum(creeping, fast) * self.per_acceleration,
+            fast * self.per_acceleration,
         )
 
     def ordered(self, known: Flags) -> _Shape:
@@ -378,9 +381,17 @@ def _fitted(
     windows = [windows[k] for k in usable]
     period = float(np.median([w.period for w in windows]))
     settings = replace(settings, bias=_bias_limits(model, windows, settings.bias))
-    shapes = [_shape(windows, name, settings.noise.speed) for name in ("short", "long")]
+    motions = [motions[k] for k in usable]
+    inertia = _inertia(model, motions)
+    shapes = [_shape(windows, name, settings.noise.speed, inertia) for name in ("short", "long")]
     fits, debounce = _debounced(windows, shapes, settings, period, _stuck(model, windows))
-    return [motions[k] for k in usable], windows, replace(settings, debounce=debounce), fits
+    return motions, windows, replace(settings, debounce=debounce), fits
+
+
+def _inertia(model: RobotModel, motions: Sequence[FreeMotion]) -> Array:
+    """Return the usual inertia of each joint (n,) [kg m^2 or kg] in the recordings' postures."""
+    q = np.vstack([m.samples.q[:: max(1, m.free.size // POSTURES)] for m in motions])
+    return np.asarray(np.median(np.diagonal(mass_matrix(model, q), axis1=1, axis2=2), axis=0))
 
 
 def _stuck(model: RobotModel, windows: Sequence[_Windows]) -> Array:
@@ -428,7 +439,7 @@ def _usual_spikes(motions: Sequence[FreeMotion]) -> tuple[float, ...]:
     return tuple(float(f"{x:.3g}") for x in usual)
 
 
-def _shape(windows: Sequence[_Windows], name: str, onset: float) -> _Shape:
+def _shape(windows: Sequence[_Windows], name: str, onset: float, inertia: Array) -> _Shape:
     """Return the shape of one window's noise, by its robust size at each speed."""
     y, speed, acceleration = (
         np.vstack([getattr(w, x) for w in windows]) for x in (name, "speed", "acceleration")
@@ -437,7 +448,7 @@ def _shape(windows: Sequence[_Windows], name: str, onset: float) -> _Shape:
     columns = []
     for j in range(y.shape[1]):
         own = (y[~rested, j], speed[~rested, j], acceleration[~rested, j])
-        law = _deviation(*own, onset) if (~rested).any() else None
+        law = _deviation(*own, onset, inertia[j]) if (~rested).any() else None
         rest = _robust(y[rested, j]) if rested.sum() >= MIN_BIN else law[0] if law else 0.0
         columns.append((rest, *(law or (rest, rest, 0.0, 0.0))))
     return _Shape(*np.array(columns).T)
@@ -449,19 +460,30 @@ def _robust(y: Array) -> float:
 
 
 def _deviation(
-    y: Array, speed: Array, acceleration: Array, onset: float
+    y: Array, speed: Array, acceleration: Array, onset: float, inertia: float
 ) -> tuple[float, float, float, float]:
-    """Return the deviation of one joint that creeps, that moves, per speed and acceleration."""
-    from scipy.optimize import nnls  # slow to import
+    """Return the deviation of one joint that creeps, that moves, per speed and acceleration.
 
-    centres, sizes = [], []
-    for rows in _bins(speed, acceleration):
-        centres.append((speed[rows].mean(), acceleration[rows].mean()))
-        sizes.append(_robust(y[rows]))
-    (v, a), s = np.array(centres).T, np.array(sizes)
-    least, share = FLOOR * s.min(), moving_share(v, onset)
+    What grows faster with the acceleration than a model with wrong inertias may explain is taken
+    for something else: a joint that hardly accelerates would get deaf where it does.
+    """
+    from scipy.optimize import lsq_linear  # slow to import
+
+    alike = _bins(speed)
+    least = FLOOR * min(_robust(y[rows]) for rows in alike)
+    cells = [cell for rows in alike for cell in _cut(rows, acceleration)]
+    v, a, s = (
+        np.array([of(rows) for rows in cells])
+        for of in (
+            lambda rows: speed[rows].mean(),
+            lambda rows: acceleration[rows].mean(),
+            lambda rows: _robust(y[rows]),
+        )
+    )
+    share = moving_share(v, onset)
     F = np.column_stack([1.0 - share, share, v, a])
-    weights, _ = nnls(F / s[:, None], (s - least) / s)
+    highest = (np.inf, np.inf, np.inf, max(INERTIA_SHARE * inertia, MIN_SIGMA))
+    weights = lsq_linear(F / s[:, None], (s - least) / s, (0.0, highest)).x.clip(0.0)
     rest, moving = (max(least + x, MIN_SIGMA) for x in weights[:2])
     # A class that was never seen is like the other one
     if not (share < 0.5).any():
@@ -471,19 +493,22 @@ def _deviation(
     return rest, moving, float(weights[2]), float(weights[3])
 
 
-def _bins(speed: Array, acceleration: Array) -> list[npt.NDArray[np.int64]]:
-    """Return the samples of like speed and acceleration, at least MIN_BIN each; if there are fewer
-    in all, those.
-    """
-    found = []
+def _bins(speed: Array) -> list[npt.NDArray[np.int64]]:
+    """Return the samples of like speed, at least MIN_BIN each; all, if there are fewer."""
     edges = np.unique(np.quantile(speed, np.linspace(0.0, 1.0, SPEED_BINS + 1)))
-    for low, high in zip(edges[:-1], edges[1:], strict=True):
-        rows = np.flatnonzero((speed >= low) & (speed <= high))
-        cuts = (np.array(ACCELERATIONS) * rows.size).astype(int)
-        ordered = rows[np.argsort(acceleration[rows], kind="stable")]
-        parts = [ordered[a:b] for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
-        found += [x for x in parts if x.size >= MIN_BIN]
-    return found or [np.arange(speed.size)]
+    found = [
+        np.flatnonzero((speed >= low) & (speed <= high))
+        for low, high in zip(edges[:-1], edges[1:], strict=True)
+    ]
+    return [x for x in found if x.size >= MIN_BIN] or [np.arange(speed.size)]
+
+
+def _cut(rows: npt.NDArray[np.int64], acceleration: Array) -> list[npt.NDArray[np.int64]]:
+    """Return samples in parts of like acceleration, at least MIN_BIN each; or all of them."""
+    ordered = rows[np.argsort(acceleration[rows], kind="stable")]
+    cuts = (np.array(ACCELERATIONS) * rows.size).astype(int)
+    parts = [ordered[a:b] for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
+    return [x for x in parts if x.size >= MIN_BIN] or [rows]
 
 
 def _debounced(
