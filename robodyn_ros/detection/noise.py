@@ -153,6 +153,14 @@ def acceleration_of(t, qd, time_constant, acceleration):
 
 
 @inline
+def _follow_velocity(rows, own, qd, dt):
+    """Filter the velocity; the first one after a start is taken as it is."""
+    fade = math.exp(-dt / own[WINDOWS + U(1)]) if own[COUNT] > 0.0 else 0.0
+    for k in range(U(qd.size)):
+        rows[VELOCITY, k] = qd[k] + (rows[VELOCITY, k] - qd[k]) * fade
+
+
+@inline
 def _keep(ring, own, t, dt, mean, error):
     """Append the momentum that external torques gave, and the bound of its error, up to t [s]."""
     n, count = U(mean.size), U(int(own[COUNT]))
@@ -213,9 +221,7 @@ def find_contact(ring, rows, own, whitening, t, dt, qd, mean, error, debounce):
     """Take the mean external torque of a step and the bound of its error; return 0 (clear),
     1 (contact) or 2 (collision).
     """
-    fade = math.exp(-dt / own[WINDOWS + U(1)]) if own[COUNT] > 0.0 else 0.0
-    for k in range(U(qd.size)):
-        rows[VELOCITY, k] = qd[k] + (rows[VELOCITY, k] - qd[k]) * fade
+    _follow_velocity(rows, own, qd, dt)
     new, score = _keep(ring, own, t, dt, mean, error), 0.0
     own[UNREST] = still_unrest(own[UNREST], qd, dt, own[SPEED], own[REST_TIME_CONSTANT])
     for i in range(U(2)):

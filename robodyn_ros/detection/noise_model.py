@@ -472,14 +472,9 @@ def _deviation(
     alike = _bins(speed)
     least = FLOOR * min(_robust(y[rows]) for rows in alike)
     cells = [cell for rows in alike for cell in _cut(rows, acceleration)]
-    v, a, s = (
-        np.array([of(rows) for rows in cells])
-        for of in (
-            lambda rows: speed[rows].mean(),
-            lambda rows: acceleration[rows].mean(),
-            lambda rows: _robust(y[rows]),
-        )
-    )
+    v = np.array([speed[rows].mean() for rows in cells])
+    a = np.array([acceleration[rows].mean() for rows in cells])
+    s = np.array([_robust(y[rows]) for rows in cells])
     share = moving_share(v, onset)
     F = np.column_stack([1.0 - share, share, v, a])
     highest = (np.inf, np.inf, np.inf, max(INERTIA_SHARE * inertia, MIN_SIGMA))
