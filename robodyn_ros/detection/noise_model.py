@@ -478,14 +478,14 @@ def _deviation(
     share = moving_share(v, onset)
     F = np.column_stack([1.0 - share, share, v, a])
     highest = (np.inf, np.inf, np.inf, max(INERTIA_SHARE * inertia, MIN_SIGMA))
-    weights = lsq_linear(F / s[:, None], (s - least) / s, (0.0, highest)).x.clip(0.0)
+    weights = lsq_linear(F / s[:, None], (s - least) / s, (0.0, highest), method="bvls").x
     rest, moving = (max(least + x, MIN_SIGMA) for x in weights[:2])
     # A class that was never seen is like the other one
     if not (share < 0.5).any():
         rest = moving
     if not (share >= 0.5).any():
         moving = rest
-    return rest, moving, float(weights[2]), float(weights[3])
+    return rest, moving, *(max(float(x), 0.0) for x in weights[2:])  # 0 to rounding
 
 
 def _bins(speed: Array) -> list[npt.NDArray[np.int64]]:
