@@ -477,7 +477,7 @@ def resting(window: NoiseWindow) -> Array:
 
 
 def deviations(window: NoiseWindow, speed: Array, onset: float) -> Array:
-    """Return the standard deviations (n,) or (T, n) [N m or N] at speeds of the same shape.
+    """Return the standard deviations (n,) or (T, n) [N m or N] at steady speeds of that shape.
 
     An arm whose joints are all slow is taken for one that has rested.
     """
