@@ -103,13 +103,6 @@ class NoiseWindow(ParameterSet):
     per_velocity: tuple[float, ...] = setting(
         (0.0,), "added per unit of speed", "N m s/rad", low=0.0, high=LARGEST
     )
-    per_acceleration: tuple[float, ...] = setting(
-        (0.0,),
-        "added per acceleration, filtered over the long window",
-        "kg m^2",
-        low=0.0,
-        high=LARGEST,
-    )
     correlation: tuple[float, ...] = setting(
         (0.0,), "between joints, row by row below the diagonal; a single 0: none", "", -1.0, 1.0
     )
@@ -117,6 +110,13 @@ class NoiseWindow(ParameterSet):
         (0.0,),
         "replaces base once the whole arm has rested; 0: the same as base",
         "N m or N",
+        low=0.0,
+        high=LARGEST,
+    )
+    per_acceleration: tuple[float, ...] = setting(
+        (0.0,),
+        "added per acceleration, filtered over the long window",
+        "kg m^2",
         low=0.0,
         high=LARGEST,
     )
