@@ -113,6 +113,13 @@ class NoiseWindow(ParameterSet):
         low=0.0,
         high=LARGEST,
     )
+    per_acceleration: tuple[float, ...] = setting(
+        (0.0,),
+        "added per acceleration, filtered over the long window",
+        "kg m^2",
+        low=0.0,
+        high=LARGEST,
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

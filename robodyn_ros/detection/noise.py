@@ -5,10 +5,13 @@ The mean external torque over the last w seconds is a difference of momenta,
     y_w = (R(t) - R(t - w)) / w,       R = p - integral of (tau + C^T qd - g),
 
 here with two windows, a short one for impacts and a long one for faint touches. All joints are
-tested together, by their covariance, which grows with the speed of each joint:
+tested together, by their covariance, which grows with speed and acceleration of each joint:
 
-    d_w^2 = (y_w - b)^T Sigma_w^-1 (y_w - b),    Sigma_w = D C_w D,   D = diag(sigma_w(|qd|))
+    d_w^2 = (y_w - b)^T Sigma_w^-1 (y_w - b),   Sigma_w = D C_w D,   D = diag(sigma_w(|qd|, |a|))
     score = max over w of d_w / threshold_w
+
+a is the acceleration by a first-order filter on the velocity, as slow as the long window: errors
+of inertias, delays and elastic joints grow with it, and an arm that stops hard swings after it.
 
 A spike of the torque, up and down from sample to sample, is not trusted: beyond its usual height
 it bounds the error of the mean, and y counts only as far as it exceeds that.
@@ -63,10 +66,13 @@ COME_TO_REST = 0.05  # how far an arm has not come to rest yet, 1 to 0, when it 
 INVOLVED = 0.5  # share of the threshold at which a joint alone is named
 
 # Rows, n numbers each: bias and its limits, at the start and later; sum of the first increments;
-# deviation of each joint in the worse window, over the threshold; work space; then for each window
-# sigma at rest, its rise in motion and per speed, and the windowed mean
-BIAS, START_LIMIT, LIMIT, FIRST, DEVIATION, WORK, SHORT = (U(k) for k in range(7))
-BASE, IN_MOTION, PER_VELOCITY, AT_REST, MEAN, WINDOW_ROWS = (U(k) for k in range(6))
+# deviation of each joint in the worse window, over the threshold; work space; filtered velocity;
+# then for each window sigma at rest, its rise in motion, per speed and per acceleration, and the
+# windowed mean
+BIAS, START_LIMIT, LIMIT, FIRST, DEVIATION, WORK, VELOCITY, SHORT = (U(k) for k in range(8))
+BASE, IN_MOTION, PER_VELOCITY, PER_ACCELERATION, AT_REST, MEAN, WINDOW_ROWS = (
+    U(k) for k in range(7)
+)
 LONG = SHORT + WINDOW_ROWS
 ROWS = LONG + WINDOW_ROWS
 # Scalars: number of samples, sample at the start of each window, windows and thresholds (0: off),
@@ -135,6 +141,25 @@ def unrest_of(t, qd, speed, time_constant, unrest):
         unrest[k] = last
 
 
+@kernel("void(vector, matrix, float64, matrix)")
+def acceleration_of(t, qd, time_constant, acceleration):
+    """Write the size of the acceleration (T, n), as `find_contact` takes it, of a recording."""
+    velocity = qd[0].copy()
+    for k in range(U(1), U(t.size)):
+        fade = math.exp(-(t[k] - t[k - U(1)]) / time_constant)
+        for j in range(U(qd.shape[1])):
+            velocity[j] = qd[k, j] + (velocity[j] - qd[k, j]) * fade
+            acceleration[k, j] = abs(qd[k, j] - velocity[j]) / time_constant
+
+
+@inline
+def _follow_velocity(rows, own, qd, dt):
+    """Filter the velocity; the first one after a start is taken as it is."""
+    fade = math.exp(-dt / own[WINDOWS + U(1)]) if own[COUNT] > 0.0 else 0.0
+    for k in range(U(qd.size)):
+        rows[VELOCITY, k] = qd[k] + (rows[VELOCITY, k] - qd[k]) * fade
+
+
 @inline
 def _keep(ring, own, t, dt, mean, error):
     """Append the momentum that external torques gave, and the bound of its error, up to t [s]."""
@@ -155,6 +180,7 @@ def _distance(ring, rows, own, whitening, qd, new, i):
     """Return d of window i, 0 until it is filled; WORK gets the deviation of each joint."""
     n, count, z = U(qd.size), U(int(own[COUNT])), rows[WORK]
     first, window, t = SHORT + i * WINDOW_ROWS, own[WINDOWS + i], ring[new, n + n]
+    long = own[WINDOWS + U(1)]
     tail = U(int(own[TAILS + i]))
     if count > U(CAPACITY) and tail < count - U(CAPACITY):
         tail = count - U(CAPACITY)
@@ -175,6 +201,7 @@ def _distance(ring, rows, own, whitening, qd, new, i):
         sigma = rows[first + BASE, k]
         sigma += (1.0 - own[UNREST]) * (rows[first + AT_REST, k] - sigma)
         sigma += rows[first + PER_VELOCITY, k] * speed
+        sigma += rows[first + PER_ACCELERATION, k] * abs(qd[k] - rows[VELOCITY, k]) / long
         if rows[first + IN_MOTION, k] != 0.0:
             sigma += rows[first + IN_MOTION, k] * math.tanh((speed / own[SPEED]) ** 2)
         z[k] = off / sigma
@@ -194,6 +221,7 @@ def find_contact(ring, rows, own, whitening, t, dt, qd, mean, error, debounce):
     """Take the mean external torque of a step and the bound of its error; return 0 (clear),
     1 (contact) or 2 (collision).
     """
+    _follow_velocity(rows, own, qd, dt)
     new, score = _keep(ring, own, t, dt, mean, error), 0.0
     own[UNREST] = still_unrest(own[UNREST], qd, dt, own[SPEED], own[REST_TIME_CONSTANT])
     for i in range(U(2)):
@@ -336,11 +364,15 @@ class NoiseDetector:
             self.own[int(WINDOWS) + i] = window.window
             self.own[int(THRESHOLDS) + i] = window.threshold
             first = int(SHORT) + i * int(WINDOW_ROWS)
-            rows = (window.base, window.in_motion, window.per_velocity, resting(window))
-            sigma = [np.asarray(values) for values in rows]
-            places = (BASE, IN_MOTION, PER_VELOCITY, AT_REST)
-            for row, values in zip(places, sigma, strict=True):
-                self.rows[first + int(row)] = per_joint(model, "noise", values)
+            sigma = {
+                BASE: window.base,
+                IN_MOTION: window.in_motion,
+                PER_VELOCITY: window.per_velocity,
+                PER_ACCELERATION: window.per_acceleration,
+                AT_REST: resting(window),
+            }
+            for row, values in sigma.items():
+                self.rows[first + int(row)] = per_joint(model, "noise", np.asarray(values))
             self.whitening[i * n : (i + 1) * n] = whitening(window.correlation, n)
         scalars = {
             SPEED: noise.speed,
@@ -397,7 +429,7 @@ class NoiseDetector:
         """Continue where another one of the same robot stands."""
         for place in STATE:
             self.own[int(place)] = other.own[int(place)]
-        for row in (BIAS, FIRST, DEVIATION):
+        for row in (BIAS, FIRST, DEVIATION, VELOCITY):
             self.rows[int(row)] = other.rows[int(row)]
         limit = self.rows[int(LIMIT)]
         self.rows[int(BIAS)] = np.clip(self.rows[int(BIAS)], -limit, limit)
@@ -445,7 +477,7 @@ def resting(window: NoiseWindow) -> Array:
 
 
 def deviations(window: NoiseWindow, speed: Array, onset: float) -> Array:
-    """Return the standard deviations (n,) or (T, n) [N m or N] at speeds of the same shape.
+    """Return the standard deviations (n,) or (T, n) [N m or N] at steady speeds of that shape.
 
     An arm whose joints are all slow is taken for one that has rested.
     """

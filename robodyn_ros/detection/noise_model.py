@@ -1,7 +1,7 @@
 """Noise of the momentum increments without contact: learnt from recordings.
 
 `learn_noise` finds, for both windows of `noise`, the standard deviation of every joint as a
-function of its speed, the correlation between joints, and the thresholds.
+function of its speed and acceleration, the correlation between joints, and the thresholds.
 
 The deviations have the shape of the bulk of the noise (a robust quantile at each speed), but the
 size of its peaks, for joints that stand or creep and for joints that move apart: a joint with
@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..dynamics.dispatch import per_joint
+from ..dynamics.mass_matrix import mass_matrix
 from ..errors import ArgumentError
 from ..model.robot import RobotModel
 from ..sensing.sampler import Samples
@@ -31,6 +32,7 @@ from .monitor_settings import MIN_SIGMA, BiasSettings, MonitorSettings, NoiseSet
 from .monitor_step import CONTACT, TARING
 from .noise import (
     LONGEST_TARE,
+    acceleration_of,
     followed_bias,
     moving_share,
     spikes,
@@ -43,6 +45,9 @@ Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
 SPEED_BINS = 10  # of equal numbers of samples, in which deviations are measured
+ACCELERATIONS = (0.0, 0.5, 0.8, 0.95, 1.0)  # quantiles at which each of them is cut
+INERTIA_SHARE = 0.1  # of a joint's inertia: largest deviation per acceleration
+POSTURES = 50  # of each recording, at which that inertia is taken
 MIN_BIN = 20  # samples
 ROBUST = 0.75  # quantile of deviations that stands for all: touches may be among the larger ones
 NORMAL_QUANTILE = 1.150  # 75 % of a normal distribution lie within this many standard deviations
@@ -146,6 +151,7 @@ class _Windows:
     """
 
     speed: Array
+    acceleration: Array  # its size
     unrest: Array  # (K, 1)
     short: Array
     long: Array
@@ -184,7 +190,9 @@ class _Windows:
         runs = place - np.maximum.accumulate(np.where(filled, -1, place))
         qd, noise, unrest = motion.samples.qd, settings.noise, np.zeros(t.size)
         unrest_of(t, np.ascontiguousarray(qd), noise.speed, noise.rest_time, unrest)
-        kept = np.abs(qd)[filled], unrest[filled, None]
+        acceleration = np.zeros_like(qd)
+        acceleration_of(t, np.ascontiguousarray(qd), noise.long.window, acceleration)
+        kept = np.abs(qd)[filled], acceleration[filled], unrest[filled, None]
         period = float(np.median(np.diff(t)))
         jolt = np.ptp(start, axis=0) if len(start) else np.zeros(external.shape[1])
         return cls(*kept, short, long, bias[filled], jolt, runs[filled], period)
@@ -209,18 +217,21 @@ class _Windows:
 @dataclass(frozen=True, eq=False)
 class _Shape:
     """Deviation of each joint of an arm that has rested, of one that stands or creeps, of one
-    that moves, and per speed; (n,) each.
+    that moves, per speed and per acceleration; (n,) each.
     """
 
     rest: Array
     creeping: Array
     moving: Array
     per_velocity: Array
+    per_acceleration: Array
 
     def at(self, windows: _Windows, onset: float) -> Array:
         share, unrest = moving_share(windows.speed, onset), windows.unrest
         slow = self.rest * (1.0 - unrest) + self.creeping * unrest
-        return slow * (1.0 - share) + self.moving * share + self.per_velocity * windows.speed
+        slow_or_fast = slow * (1.0 - share) + self.moving * share
+        rise = self.per_velocity * windows.speed + self.per_acceleration * windows.acceleration
+        return slow_or_fast + rise
 
     def scaled(self, factors: Array) -> _Shape:
         """Return the shape times factors (3, n), by class."""
@@ -230,6 +241,7 @@ class _Shape:
             creeping * self.creeping,
             fast * self.moving,
             fast * self.per_velocity,
+            fast * self.per_acceleration,
         )
 
     def ordered(self, known: Flags) -> _Shape:
@@ -239,19 +251,30 @@ class _Shape:
         rest = np.where(known[REST], self.rest, self.creeping)
         creeping = np.where(known[SLOW], np.maximum(self.creeping, rest), rest)
         moving = np.where(known[FAST], self.moving, np.maximum(self.moving, creeping))
-        return _Shape(rest, creeping, moving, self.per_velocity)
+        return replace(self, rest=rest, creeping=creeping, moving=moving)
 
     def of(self, window: NoiseWindow, scale: float) -> NoiseWindow:
         """Return the window with these deviations over a scale."""
         rest, creeping, moving = (
             np.maximum(x / scale, MIN_SIGMA) for x in (self.rest, self.creeping, self.moving)
         )
-        base, in_motion, per_velocity, at_rest = (
+        base, in_motion, per_velocity, per_acceleration, at_rest = (
             tuple(float(f"{x:.4g}") for x in row)
-            for row in (creeping, moving - creeping, self.per_velocity / scale, rest)
+            for row in (
+                creeping,
+                moving - creeping,
+                self.per_velocity / scale,
+                self.per_acceleration / scale,
+                rest,
+            )
         )
         return replace(
-            window, base=base, in_motion=in_motion, per_velocity=per_velocity, at_rest=at_rest
+            window,
+            base=base,
+            in_motion=in_motion,
+            per_velocity=per_velocity,
+            per_acceleration=per_acceleration,
+            at_rest=at_rest,
         )
 
 
@@ -358,9 +381,17 @@ def _fitted(
     windows = [windows[k] for k in usable]
     period = float(np.median([w.period for w in windows]))
     settings = replace(settings, bias=_bias_limits(model, windows, settings.bias))
-    shapes = [_shape(windows, name, settings.noise.speed) for name in ("short", "long")]
+    motions = [motions[k] for k in usable]
+    inertia = _inertia(model, motions)
+    shapes = [_shape(windows, name, settings.noise.speed, inertia) for name in ("short", "long")]
     fits, debounce = _debounced(windows, shapes, settings, period, _stuck(model, windows))
-    return [motions[k] for k in usable], windows, replace(settings, debounce=debounce), fits
+    return motions, windows, replace(settings, debounce=debounce), fits
+
+
+def _inertia(model: RobotModel, motions: Sequence[FreeMotion]) -> Array:
+    """Return the usual inertia of each joint (n,) [kg m^2 or kg] in the recordings' postures."""
+    q = np.vstack([m.samples.q[:: max(1, m.free.size // POSTURES)] for m in motions])
+    return np.asarray(np.median(np.diagonal(mass_matrix(model, q), axis1=1, axis2=2), axis=0))
 
 
 def _stuck(model: RobotModel, windows: Sequence[_Windows]) -> Array:
@@ -408,16 +439,18 @@ def _usual_spikes(motions: Sequence[FreeMotion]) -> tuple[float, ...]:
     return tuple(float(f"{x:.3g}") for x in usual)
 
 
-def _shape(windows: Sequence[_Windows], name: str, onset: float) -> _Shape:
+def _shape(windows: Sequence[_Windows], name: str, onset: float, inertia: Array) -> _Shape:
     """Return the shape of one window's noise, by its robust size at each speed."""
-    y = np.vstack([getattr(w, name) for w in windows])
-    speed = np.vstack([w.speed for w in windows])
+    y, speed, acceleration = (
+        np.vstack([getattr(w, x) for w in windows]) for x in (name, "speed", "acceleration")
+    )
     rested = np.vstack([w.unrest for w in windows])[:, 0] < RESTED
     columns = []
     for j in range(y.shape[1]):
-        law = _deviation(y[~rested, j], speed[~rested, j], onset) if (~rested).any() else None
+        own = (y[~rested, j], speed[~rested, j], acceleration[~rested, j])
+        law = _deviation(*own, onset, inertia[j]) if (~rested).any() else None
         rest = _robust(y[rested, j]) if rested.sum() >= MIN_BIN else law[0] if law else 0.0
-        columns.append((rest, *(law or (rest, rest, 0.0))))
+        columns.append((rest, *(law or (rest, rest, 0.0, 0.0))))
     return _Shape(*np.array(columns).T)
 
 
@@ -426,30 +459,51 @@ def _robust(y: Array) -> float:
     return max(float(np.quantile(np.abs(y), ROBUST)) / NORMAL_QUANTILE, MIN_SIGMA)
 
 
-def _deviation(y: Array, speed: Array, onset: float) -> tuple[float, float, float]:
-    """Return the deviation of one joint that creeps, that moves, and per speed."""
-    from scipy.optimize import nnls  # slow to import
+def _deviation(
+    y: Array, speed: Array, acceleration: Array, onset: float, inertia: float
+) -> tuple[float, float, float, float]:
+    """Return the deviation of one joint that creeps, that moves, per speed and acceleration.
 
-    edges = np.unique(np.quantile(speed, np.linspace(0.0, 1.0, SPEED_BINS + 1)))
-    centres, sizes = [], []
-    for low, high in zip(edges[:-1], edges[1:], strict=True):
-        inside = (speed >= low) & (speed <= high)
-        if inside.sum() >= MIN_BIN:
-            centres.append(0.5 * (low + high))
-            sizes.append(_robust(y[inside]))
-    if not centres:
-        centres, sizes = [float(speed.mean())], [_robust(y)]
-    v, s = np.array(centres), np.array(sizes)
-    least, share = FLOOR * s.min(), moving_share(v, onset)
-    F = np.column_stack([1.0 - share, share, v])
-    weights, _ = nnls(F / s[:, None], (s - least) / s)
+    What grows faster with the acceleration than a model with wrong inertias may explain is taken
+    for something else: a joint that hardly accelerates would get deaf where it does.
+    """
+    from scipy.optimize import lsq_linear  # slow to import
+
+    alike = _bins(speed)
+    least = FLOOR * min(_robust(y[rows]) for rows in alike)
+    cells = [cell for rows in alike for cell in _cut(rows, acceleration)]
+    v = np.array([speed[rows].mean() for rows in cells])
+    a = np.array([acceleration[rows].mean() for rows in cells])
+    s = np.array([_robust(y[rows]) for rows in cells])
+    share = moving_share(v, onset)
+    F = np.column_stack([1.0 - share, share, v, a])
+    highest = (np.inf, np.inf, np.inf, max(INERTIA_SHARE * inertia, MIN_SIGMA))
+    weights = lsq_linear(F / s[:, None], (s - least) / s, (0.0, highest), method="bvls").x
     rest, moving = (max(least + x, MIN_SIGMA) for x in weights[:2])
     # A class that was never seen is like the other one
     if not (share < 0.5).any():
         rest = moving
     if not (share >= 0.5).any():
         moving = rest
-    return rest, moving, float(weights[2])
+    return rest, moving, *(max(float(x), 0.0) for x in weights[2:])  # 0 to rounding
+
+
+def _bins(speed: Array) -> list[npt.NDArray[np.int64]]:
+    """Return the samples of like speed, at least MIN_BIN each; all, if there are fewer."""
+    edges = np.unique(np.quantile(speed, np.linspace(0.0, 1.0, SPEED_BINS + 1)))
+    found = [
+        np.flatnonzero((speed >= low) & (speed <= high))
+        for low, high in zip(edges[:-1], edges[1:], strict=True)
+    ]
+    return [x for x in found if x.size >= MIN_BIN] or [np.arange(speed.size)]
+
+
+def _cut(rows: npt.NDArray[np.int64], acceleration: Array) -> list[npt.NDArray[np.int64]]:
+    """Return samples in parts of like acceleration, at least MIN_BIN each; or all of them."""
+    ordered = rows[np.argsort(acceleration[rows], kind="stable")]
+    cuts = (np.array(ACCELERATIONS) * rows.size).astype(int)
+    parts = [ordered[a:b] for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
+    return [x for x in parts if x.size >= MIN_BIN] or [rows]
 
 
 def _debounced(

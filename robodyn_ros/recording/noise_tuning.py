@@ -183,9 +183,9 @@ def smallest_forces(
 ) -> dict[str, float]:
     """Return for each link the smallest lasting force [N] that is found in most directions.
 
-    In 95 % of postures and directions, inf: in fewer at any force; q, qd: positions and velocities
-    (T, n), e.g. of a recording. The force acts at the link's centre of mass, for as long as the
-    long window.
+    In 95 % of postures and directions, inf: in fewer at any force; q, qd: positions and steady
+    velocities (T, n), e.g. of a recording. The force acts at the link's centre of mass, for as
+    long as the long window.
     """
     postures, velocities = np.atleast_2d(q), np.atleast_2d(qd)
     chosen = np.unique(np.linspace(0, len(postures) - 1, POSTURES).astype(int))

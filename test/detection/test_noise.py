@@ -199,11 +199,14 @@ def test_live_is_offline():
     t = DT * np.arange(T)
     push = np.zeros((T, N))
     push[1200:1500, 2], push[2000:2100] = 2.0, 0.8
-    tau = G - push + rng.normal(0.0, 0.2, (T, N))
-    q, qd = np.tile(Q, (T, 1)), np.zeros((T, N))
+    phase = 2.0 * t[:, None] + np.arange(N)
+    q, qd, qdd = Q + 0.1 * np.sin(phase), 0.2 * np.cos(phase), -0.4 * np.sin(phase)
+    tau = rd.inverse_dynamics(MODEL, q, qd, qdd) - push + rng.normal(0.0, 0.2, (T, N))
     samples = sample_rows(MODEL, t, q, qd, tau, period=DT)
-    rows = monitor_rows(MODEL, samples, SETTINGS)
-    monitor = ContactMonitor(MODEL, SETTINGS)
+    long = replace(NOISE.long, per_acceleration=(0.1,))
+    settings = replace(SETTINGS, noise=replace(NOISE, long=long))
+    rows = monitor_rows(MODEL, samples, settings)
+    monitor = ContactMonitor(MODEL, settings)
     live = [monitor.update(valid_sample(*row)) for row in zip(t, q, qd, tau, strict=True)]
     # The first sample of a recording is a restart, of a stream just the first
     assert [v.level for v in live] == rows.level.tolist()
@@ -274,6 +277,39 @@ def test_an_arm_that_has_rested_hears_more():
         assert stream.stay(0.15, on(2, 0.6)).level is level
 
 
+def stop_hard(stream, lost):
+    """Joint 1 is stopped within 10 ms from 0.5 rad/s; its torque is off by this share of its
+    inertia's, as with a model that has a wrong one. Return the levels.
+    """
+    first, steps = len(stream.levels), 10
+    inertia = rd.mass_matrix(MODEL, Q)[0, 0]
+    creep(stream, 1.0, 0.5)
+    for k in range(1, steps + 1):
+        qd, qdd = on(0, 0.5 * (1 - k / steps)), on(0, -0.5 / (steps * DT))
+        tau = rd.inverse_dynamics(MODEL, Q, qd, qdd) - lost * inertia * qdd[0] * on(0, 1.0)
+        stream.t += DT
+        stream.levels.append(stream.monitor.update(valid_sample(stream.t, Q, qd, tau)).level)
+    stream.stay(0.3)
+    return np.array(stream.levels[first:])
+
+
+@pytest.mark.parametrize("share", [0.3, 0.0])
+def test_a_hard_stop_is_as_noisy_as_its_acceleration(share):
+    """A fifth of the inertia is wrong: quiet only where the noise grows with the acceleration. An
+    obstacle that takes all of the momentum is found all the same.
+    """
+    per_acceleration = tuple(on(0, share * rd.mass_matrix(MODEL, Q)[0, 0]))
+
+    def stream():
+        windows = (
+            replace(w, per_acceleration=per_acceleration) for w in (NOISE.short, NOISE.long)
+        )
+        return Stream(replace(SETTINGS, noise=NoiseSettings(*windows)))
+
+    assert (max(stop_hard(stream(), 0.2)) < Level.CONTACT) == (share > 0.0)
+    assert max(stop_hard(stream(), 1.0)) >= Level.CONTACT
+
+
 @pytest.mark.parametrize(("usual", "level"), [(1.0, Level.CLEAR), (1e6, Level.CONTACT)])
 def test_a_spike_is_not_trusted(usual, level):
     noise = replace(NOISE, spike=(usual,))
@@ -312,7 +348,9 @@ def test_where_the_observer_starts_anew_no_external_torque_is_known():
     assert np.flatnonzero(np.isnan(external[:, 0])).tolist() == [0, 200]
 
 
-@pytest.mark.parametrize("name", ["base", "in_motion", "per_velocity", "at_rest"])
+@pytest.mark.parametrize(
+    "name", ["base", "in_motion", "per_velocity", "per_acceleration", "at_rest"]
+)
 def test_numbers_whose_squares_are_not_finite_are_refused(name):
     with pytest.raises(rd.RobodynError, match=name):
         NoiseWindow(**{name: (1e200,)})

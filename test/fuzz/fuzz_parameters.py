@@ -174,6 +174,7 @@ RULES: dict[str, dict[str, Any]] = {
                 "base": Each(1e-6, INF, (0.5, 3.0)),
                 "in_motion": Each(-INF, INF, (0.5, 50.0)),
                 "per_velocity": THRESHOLD,
+                "per_acceleration": THRESHOLD,
                 "at_rest": Each(0.0, INF, (0.0, 3.0)),
                 "correlation": Correlation(),
             }.items()

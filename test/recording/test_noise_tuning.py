@@ -104,20 +104,62 @@ def test_no_force_is_found_where_no_joint_feels_it():
     assert forces["link_7"] < 1e6
 
 
+def windows_of(speed, size, lasting):
+    """Windows of noise of this size (T, n) at these speeds (T, n), constant over some samples."""
+    rng = np.random.default_rng(2)
+    T = len(speed)
+    samples = samples_of(
+        MODEL, rd.Log(DT * np.arange(T), np.zeros((T, N)), speed, np.zeros((T, N)))
+    )
+    external = size * rng.normal(size=(T // lasting, N)).repeat(lasting, axis=0)
+    motion = FreeMotion("noise", samples, external, np.ones(T, dtype=bool), external)
+    return _Windows.of(motion, GAIN)
+
+
 def test_deviations_follow_the_speed_of_the_noise():
     """Noise of 0.02 at rest and 0.2 per rad/s is found again, through the windows."""
-    rng = np.random.default_rng(2)
-    T = 20_000
-    t = DT * np.arange(T)
+    t = DT * np.arange(80_000)
     speed = np.abs(np.sin(0.7 * t))[:, None] * np.linspace(0.2, 1.0, N)
-    slow = rng.normal(size=(T // 50, N)).repeat(50, axis=0)  # constant over a window
-    samples = samples_of(MODEL, rd.Log(t, np.zeros((T, N)), speed, np.zeros((T, N))))
-    external = slow * (0.02 + 0.2 * speed)
-    motion = FreeMotion("noise", samples, external, np.ones(T, dtype=bool), external)
-    windows = _Windows.of(motion, GAIN)
-    at = replace(windows, speed=0.5 * np.linspace(0.2, 1.0, N)[None], unrest=np.ones((1, 1)))
-    found = _shape([windows], "short", GAIN.noise.speed).at(at, GAIN.noise.speed)[0]
+    windows = windows_of(speed, 0.02 + 0.2 * speed, 50)  # longer than a window
+    at = replace(
+        windows,
+        speed=0.5 * np.linspace(0.2, 1.0, N)[None],
+        acceleration=0.7 * np.sqrt(0.75) * np.linspace(0.2, 1.0, N)[None],
+        unrest=np.ones((1, 1)),
+    )
+    found = _shape([windows], "short", GAIN.noise.speed, np.ones(N)).at(at, GAIN.noise.speed)[0]
     np.testing.assert_allclose(found, 0.02 + 0.1 * np.linspace(0.2, 1.0, N), rtol=0.15)
+
+
+def turns():
+    """Velocities (T, n) of an arm that turns to and fro, slowly and fast in turns, and the size of
+    its accelerations, by a filter of 0.1 s.
+    """
+    t = DT * np.arange(50_000)
+    velocity = 0.5 * np.sin(DT * np.cumsum(np.where(t % 20.0 < 10.0, 0.5, 8.0)))
+    filtered, acceleration = 0.0, np.zeros_like(t)
+    for k, v in enumerate(velocity):
+        filtered += (1.0 - np.exp(-DT / 0.1)) * (v - filtered)
+        acceleration[k] = abs(v - filtered) / 0.1
+    return np.tile(velocity[:, None], N), np.tile(acceleration[:, None], N)
+
+
+def test_deviations_follow_the_acceleration_of_the_noise():
+    """Its share is found again, but no more than a tenth of the joint's inertia."""
+    speed, acceleration = turns()
+    windows = windows_of(speed, 0.1 + 0.05 * acceleration, 1)
+    inertia = np.full(N, 10.0)
+    inertia[-1] = 0.02
+    found = _shape([windows], "short", GAIN.noise.speed, inertia)
+    np.testing.assert_allclose((found.per_acceleration / found.moving)[:-1], 0.5, rtol=0.3)
+    assert found.per_acceleration[-1] == pytest.approx(0.002)
+
+
+def test_noise_without_a_share_of_the_acceleration_has_none():
+    speed, _ = turns()
+    windows = windows_of(speed, np.full_like(speed, 0.1), 1)
+    found = _shape([windows], "short", GAIN.noise.speed, np.full(N, 10.0))
+    assert (found.per_acceleration < 0.03 * found.moving).all()
 
 
 def test_tune_needs_recordings():
