@@ -299,8 +299,9 @@ def momentum_terms(
         terms = bind_to(model, "momentum_terms", _momentum_terms, 2, [(model.n,)] * 3)(q, qd)
     if terms is None:
         q = states_of(model, "q", q)
-        many = q.ndim == 2 and len(q) >= threads * 2 * int(LANE)
-        sweep = _momentum_terms_batch if many else _momentum_terms
+        sweep, most = _momentum_terms, len(q) // (2 * int(LANE)) if q.ndim == 2 else 0
+        if most > 0:  # however many threads: the two kernels may differ in the last bit
+            sweep, threads = _momentum_terms_batch, min(threads, most)
         states, shapes = {"q": q, "qd": qd}, [(model.n,)] * 3
         terms = tuple(evaluate(sweep, model, states, shapes, threads=threads))
     return terms
