@@ -101,6 +101,19 @@ def test_a_fault_of_one_joint_is_named_with_its_value(kind):
         assert fault.value == pytest.approx(value, rel=0.1)
 
 
+@pytest.mark.parametrize("scaled", [True, False])
+def test_a_reading_is_multiplied_with_its_noise(scaled):
+    """A push that follows the load of a joint looks like a larger effort but for the noise."""
+    log = motion(2.5, model=MODEL.replace(rotor_inertia=0.0))
+    noise = np.random.default_rng(5).normal(0.0, 0.4, log[3].shape)
+    tau = after(log, one(1, lambda qd, tau: 1.5 * tau))[3]
+    amplified = after((*log[:3], noise), one(1, lambda qd, noise: 1.5 * noise))[3]
+    verdicts, _ = follow((*log[:3], tau + (amplified if scaled else noise)), False, LINK_SIDE)
+    told = {v.fault.kind for v in verdicts if v.fault and v.t > ONSET + 0.3}
+    assert (kinds.EFFORT_SCALE in told) == scaled
+    assert verdicts[-1].level is rd.Level.COLLISION
+
+
 def payload_log(mass=1.5, seconds=3.0, until=np.inf):
     t, q, qd, tau = motion(seconds)
     loaded = MODEL.replace(payload=rd.Payload(LINK, mass, (0.02, 0.0, 0.1)))
@@ -164,6 +177,18 @@ def test_a_push_on_an_arm_at_rest_is_no_frozen_reading():
     pushed = [v for v in verdicts if ONSET + 0.05 < v.t < ONSET + 0.8]
     assert all(v.level is rd.Level.COLLISION for v in pushed)
     assert {v.fault.kind for v in pushed} <= {kinds.UNDECIDED, kinds.COLLISION}
+
+
+@pytest.mark.parametrize("share", [0.65, 0.95])
+def test_a_frozen_reading_shows_in_more_than_the_noise_of_a_command(share):
+    """The command of an arm at rest changes within its threshold; where the velocity is measured,
+    it may do so by noise.
+    """
+    t, q, qd, tau = motion(2.2, 0.0)
+    tau[:, 3] += np.interp(t, [ONSET, ONSET + 0.1], [0.0, share * LIMIT[3]])
+    verdicts, _ = follow((t, np.broadcast_to(CENTRE, q.shape).copy(), qd, tau))
+    told = {v.fault.kind for v in verdicts if v.fault}
+    assert told == (set() if share < 0.8 else {kinds.SENSOR_FREEZE})
 
 
 def test_a_payload_is_estimated_with_its_inertia():
