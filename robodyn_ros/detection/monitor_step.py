@@ -336,8 +336,8 @@ def _judge(
             rows[SMOOTH, k] += shift
             trend[k] = shift if measured else change[k]
             # What a frozen reading causes is as large as the torque's change since it froze
-            most = max(WIDE_SHARE * rows[LIMIT, k], OWN_SHARE * abs(r[k]))
-            enough[k] = most if measured else limit
+            wide = max(limit, WIDE_SHARE * rows[LIMIT, k], OWN_SHARE * abs(r[k]))
+            enough[k] = wide if measured else limit
             if abs(r[k]) <= limit or (measured and (moving or pushed)):
                 enough[k] = math.inf
         found = find_stuck(stuck, q, trend, enough, dt, own[STUCK_TIME], own[STUCK_SAMPLES])

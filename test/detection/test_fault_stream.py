@@ -9,6 +9,7 @@ from sample_cases import valid_sample
 import robodyn_ros as rd
 from robodyn_ros.detection import fault as kinds
 from robodyn_ros.detection.fault import Fault
+from robodyn_ros.detection.faults import stream
 from robodyn_ros.detection.faults.settings import FaultSettings
 from robodyn_ros.detection.monitor import ContactMonitor
 from robodyn_ros.sensing.effort_settings import EffortSettings
@@ -230,6 +231,18 @@ def test_a_followed_payload_is_cleared_and_its_release_too():
     released = [v for v in verdicts if v.t > 4.5]
     assert {v.level for v in released} == {rd.Level.CLEAR}
     assert mass[-1] == pytest.approx(0.0, abs=0.1)
+
+
+def test_the_inertia_of_a_payload_is_worked_out_when_it_is_asked_for(monkeypatch):
+    """Not at every decision, on the loop's thread."""
+    asked = []
+    likely = stream.likely_inertia
+    monkeypatch.setattr(stream, "likely_inertia", lambda *x: asked.append(x) or likely(*x))
+    verdicts, monitor = follow(payload_log())
+    assert verdicts[-1].fault.kind == kinds.PAYLOAD and not asked
+    found = monitor.found_payload
+    assert found.mass == pytest.approx(verdicts[-1].fault.value) and len(asked) == 1
+    assert found.com == pytest.approx(verdicts[-1].fault.com)
 
 
 def test_a_payload_beyond_the_bound_is_named_but_not_followed():
