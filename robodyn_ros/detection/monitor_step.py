@@ -47,6 +47,7 @@ ROUNDING = 1e-6  # [s], of the difference of two stamps
 STOP_DISTANCE = 0.02  # [rad or m] from the end of a joint's range, where its stop may act
 MIN_TRAVEL = 0.0004  # [rad or m], by the velocity, that a position would not miss
 OWN_SHARE = 0.5  # of the residual that the torque itself has made, of a frozen reading
+WIDE_SHARE = 0.8  # of the threshold: where velocity is noisy, so is the torque that answers it
 TREND_TIME = 0.015  # [s], over which a torque is smoothed where its joint's velocity is noisy
 BALANCED_TIME = (
     0.3  # [s] for which torque and model agree at a stuck reading: the joint is at rest
@@ -335,7 +336,8 @@ def _judge(
             rows[SMOOTH, k] += shift
             trend[k] = shift if measured else change[k]
             # What a frozen reading causes is as large as the torque's change since it froze
-            enough[k] = max(limit, OWN_SHARE * abs(r[k])) if measured else limit
+            wide = max(limit, WIDE_SHARE * rows[LIMIT, k], OWN_SHARE * abs(r[k]))
+            enough[k] = wide if measured else limit
             if abs(r[k]) <= limit or (measured and (moving or pushed)):
                 enough[k] = math.inf
         found = find_stuck(stuck, q, trend, enough, dt, own[STUCK_TIME], own[STUCK_SAMPLES])

@@ -9,6 +9,7 @@ from sample_cases import valid_sample
 import robodyn_ros as rd
 from robodyn_ros.detection import fault as kinds
 from robodyn_ros.detection.fault import Fault
+from robodyn_ros.detection.faults import stream
 from robodyn_ros.detection.faults.settings import FaultSettings
 from robodyn_ros.detection.monitor import ContactMonitor
 from robodyn_ros.sensing.effort_settings import EffortSettings
@@ -101,6 +102,19 @@ def test_a_fault_of_one_joint_is_named_with_its_value(kind):
         assert fault.value == pytest.approx(value, rel=0.1)
 
 
+@pytest.mark.parametrize("scaled", [True, False])
+def test_a_reading_is_multiplied_with_its_noise(scaled):
+    """A push that follows the load of a joint looks like a larger effort but for the noise."""
+    log = motion(2.5, model=MODEL.replace(rotor_inertia=0.0))
+    noise = np.random.default_rng(5).normal(0.0, 0.4, log[3].shape)
+    tau = after(log, one(1, lambda qd, tau: 1.5 * tau))[3]
+    amplified = after((*log[:3], noise), one(1, lambda qd, noise: 1.5 * noise))[3]
+    verdicts, _ = follow((*log[:3], tau + (amplified if scaled else noise)), False, LINK_SIDE)
+    told = {v.fault.kind for v in verdicts if v.fault and v.t > ONSET + 0.3}
+    assert (kinds.EFFORT_SCALE in told) == scaled
+    assert verdicts[-1].level is rd.Level.COLLISION
+
+
 def payload_log(mass=1.5, seconds=3.0, until=np.inf):
     t, q, qd, tau = motion(seconds)
     loaded = MODEL.replace(payload=rd.Payload(LINK, mass, (0.02, 0.0, 0.1)))
@@ -166,6 +180,18 @@ def test_a_push_on_an_arm_at_rest_is_no_frozen_reading():
     assert {v.fault.kind for v in pushed} <= {kinds.UNDECIDED, kinds.COLLISION}
 
 
+@pytest.mark.parametrize("share", [0.65, 0.95])
+def test_a_frozen_reading_shows_in_more_than_the_noise_of_a_command(share):
+    """The command of an arm at rest changes within its threshold; where the velocity is measured,
+    it may do so by noise.
+    """
+    t, q, qd, tau = motion(2.2, 0.0)
+    tau[:, 3] += np.interp(t, [ONSET, ONSET + 0.1], [0.0, share * LIMIT[3]])
+    verdicts, _ = follow((t, np.broadcast_to(CENTRE, q.shape).copy(), qd, tau))
+    told = {v.fault.kind for v in verdicts if v.fault}
+    assert told == (set() if share < 0.8 else {kinds.SENSOR_FREEZE})
+
+
 def test_a_payload_is_estimated_with_its_inertia():
     held = rd.Payload(LINK, 2.0, (0.03, -0.02, 0.1), np.diag([0.01, 0.012, 0.008]))
     t, q, qd, tau = motion(3.0)
@@ -205,6 +231,18 @@ def test_a_followed_payload_is_cleared_and_its_release_too():
     released = [v for v in verdicts if v.t > 4.5]
     assert {v.level for v in released} == {rd.Level.CLEAR}
     assert mass[-1] == pytest.approx(0.0, abs=0.1)
+
+
+def test_the_inertia_of_a_payload_is_worked_out_when_it_is_asked_for(monkeypatch):
+    """Not at every decision, on the loop's thread."""
+    asked = []
+    likely = stream.likely_inertia
+    monkeypatch.setattr(stream, "likely_inertia", lambda *x: asked.append(x) or likely(*x))
+    verdicts, monitor = follow(payload_log())
+    assert verdicts[-1].fault.kind == kinds.PAYLOAD and not asked
+    found = monitor.found_payload
+    assert found.mass == pytest.approx(verdicts[-1].fault.value) and len(asked) == 1
+    assert found.com == pytest.approx(verdicts[-1].fault.com)
 
 
 def test_a_payload_beyond_the_bound_is_named_but_not_followed():

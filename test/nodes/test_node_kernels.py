@@ -64,6 +64,29 @@ loaded = {kernel for kernel in KERNELS if "compiled" in kernel.__dict__}
 print(sorted(kernel.__name__ for kernel in loaded - set(with_callees((*DETECTOR, *NAMES)))))
 """
 
+# A payload that is taken over by a detector whose kernels have arrived
+LOADED = """
+import numpy as np
+import robodyn_ros as rd
+from robodyn_ros.detection.monitor import ContactMonitor
+from robodyn_ros.dynamics.compile import KERNELS, with_callees
+from robodyn_ros.nodes.detector_kernels import DETECTOR, NAMES
+from robodyn_ros.sensing.sample import Sample, Status
+
+for kernel in with_callees((*DETECTOR, *NAMES)):
+    _ = kernel.compiled
+model = rd.robots.lwr_iii()
+monitor = ContactMonitor(model, commanded=True)
+q, rest = np.full(7, 0.5), np.zeros(7)
+first = {kernel for kernel in KERNELS if "compiled" in kernel.__dict__}
+for k in range(200):
+    status = Status.OK if k else Status.RESTART
+    monitor.update(Sample(0.001 * k, 0.001, q + 1e-6 * k, rest, np.zeros(7), status))
+monitor.set_payload(rd.Payload("link_7", 1.5, (0.0, 0.0, 0.1)))
+loaded = {kernel for kernel in KERNELS if "compiled" in kernel.__dict__}
+print(sorted(kernel.__name__ for kernel in loaded - first))
+"""
+
 
 @pytest.fixture
 def env(tmp_path):
@@ -119,6 +142,12 @@ def test_a_detector_is_made_of_its_own_kernels(env):
     del env["NUMBA_CACHE_DIR"]
     command = ["-c", MADE, "--ros-args", "--params-file", str(share_path("config", "demo.yaml"))]
     done = subprocess.run([sys.executable, *command], env=env, capture_output=True, text=True)
+    assert done.stdout == "[]\n", done.stdout + done.stderr
+
+
+def test_a_first_payload_loads_no_kernel(env):
+    del env["NUMBA_CACHE_DIR"]
+    done = subprocess.run([sys.executable, "-c", LOADED], env=env, capture_output=True, text=True)
     assert done.stdout == "[]\n", done.stdout + done.stderr
 
 

@@ -44,12 +44,13 @@ MARKS = DECAYS + U(2)
 # step of the velocity that came last; speed while it moved. Usual change of the torque; largest
 # jump, its time and the torques before and after. Mean square of y without contact; mean speed of
 # the block, and the torque that its motion took; the slow error of y; the torque that the motion
-# took before the alarm and, since, its mean size; usual change of the torque before the alarm
+# took before the alarm and, since, its mean size; usual change of the torque before the alarm, and
+# the mean of its signed changes: noise takes back what it adds, motion does not
 (
     LIMIT, SUM_Y, SUM_TAU, SUM_QD, SUM_SIGN, SUM_Q, LAST_Q, LAST_QD, LAST_TAU, SAME_Q, SAME_QD,
     TRAVEL, DEPARTURE, LAST_STEP, MOVED, CHANGE, JUMP_SIZE, JUMP_AT, JUMP_FROM, JUMP_TO, SQUARE,
-    BLOCK_SPEED, BLOCK_LOAD, SLOW, LOAD_BEFORE, LOAD_SINCE, CHANGE_BEFORE, ROWS,
-) = (U(k) for k in range(28))  # fmt: skip
+    BLOCK_SPEED, BLOCK_LOAD, SLOW, LOAD_BEFORE, LOAD_SINCE, CHANGE_BEFORE, COURSE, ROWS,
+) = (U(k) for k in range(29))  # fmt: skip
 # Scalars: duration and samples of the open block, blocks so far, variance of the slow noise's
 # estimate, whether there was a sample
 OPEN_TIME, SAMPLES, COUNT, VARIANCE, STARTED, SCALARS = (U(k) for k in range(6))
@@ -63,7 +64,7 @@ def restart_blocks(rows, own):
             rows[row, k] = 0.0
         rows[JUMP_AT, k] = -math.inf
         rows[SLOW, k] = rows[LOAD_BEFORE, k] = rows[LOAD_SINCE, k] = 0.0
-        rows[CHANGE_BEFORE, k] = 0.0
+        rows[CHANGE_BEFORE, k] = rows[COURSE, k] = 0.0
     own[OPEN_TIME] = own[SAMPLES] = own[COUNT] = own[STARTED] = 0.0
     own[VARIANCE] = ERROR_SHARE
 
@@ -94,6 +95,7 @@ def _watch_readings(rows, k, t, dt, blend, follow, q, qd, tau):
         rows[LAST_STEP, k] = abs(qd - rows[LAST_QD, k])
     if not (same_q and same_qd):
         rows[MOVED, k] += blend * (abs(qd) - rows[MOVED, k])
+    rows[COURSE, k] += follow * (tau - rows[LAST_TAU, k] - rows[COURSE, k])
     step = abs(tau - rows[LAST_TAU, k])
     fresh = t - rows[JUMP_AT, k] < JUMP_TIME
     if step > JUMP * rows[CHANGE, k] and step > (rows[JUMP_SIZE, k] if fresh else 0.0):

@@ -55,6 +55,9 @@ REVERSED = -2.0  # share of the torque lost by a reversed sign
 JUMP_ERROR = 0.35  # of such a jump
 ALIKE = 0.9  # share of the load with the reading's course
 MIN_RATIO, ALIKE_NOISE = 1.7, 0.3  # of the noise over that before; its error
+# Standard deviation of the log of that ratio. Changes of a torque whose mean is a larger share of
+# their mean size are its course, not noise. A faint reading may have noise of its own
+RATIO_ERROR, MOST_COURSE, LEAST_FAINT = 0.07, 0.5, 0.5
 FAINT = 3.0  # log prior of a reading whose noise is as little as its torque
 BEYOND = 0.02  # a share so small is not known well enough to be compared
 CLEAR_LOAD = 3.0  # standard deviations of y, above which a load would be missed
@@ -137,6 +140,19 @@ def _magnified(rows, sums, k, share):
 
 
 @inline
+def _noise_evidence(rows, k, share):
+    """Return the log evidence against 1/share of the torque of joint k in its noise, which would
+    be multiplied, too; 0: none.
+    """
+    before, now = rows[of.CHANGE_BEFORE, k], rows[of.CHANGE, k]
+    if before <= 0.0 or now <= 0.0 or abs(rows[of.COURSE, k]) > MOST_COURSE * now:
+        return 0.0
+    told = -math.log(min(max(abs(share), BEYOND), 1.0 / LEAST_FAINT))
+    found = math.log(now / before)
+    return min(told * (found - 0.5 * told) / RATIO_ERROR**2, 0.0)
+
+
+@inline
 def _jump_missing(rows, k, size):
     """Return whether the torque of joint k made no jump of this size, although it would show."""
     visible = size > max(CLEAR_LOAD * of.noise_of(rows, k), 3.0 * of.JUMP * rows[of.CHANGE, k])
@@ -201,6 +217,8 @@ def _race_since(
         if abs(lost) > MIN_LOSS:
             chance = each + 0.5 * TEMPER * gain + MOTOR_PRIOR
             chance += _motor_prior(rows, sums, k, 1.0 + lost, motor_side, measured)
+            if measured and not (motor_side and 0.0 < 1.0 + lost < 1.0):
+                chance += _noise_evidence(rows, k, 1.0 + lost)
             _offer(table, MOTOR, chance, joint, lost, 0.0, start)
         if measured:
             gain = score_one(sums, of.TAU, REVERSED)

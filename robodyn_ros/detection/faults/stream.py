@@ -99,7 +99,7 @@ class FaultStream:
             self._own[int(place)] = value
         self.payload: Payload | None = None  # that the observed model includes already
         self.fault: Fault | None = None  # of the open case
-        self.found: Payload | None = None  # of the last case
+        self._last: tuple[Array, Payload | None] | None = None  # payload told last, known one then
         self.reset()
 
     def _set_limit(self, limit: Array) -> None:
@@ -129,7 +129,7 @@ class FaultStream:
             self._own[: int(blocks.SCALARS)] = other._own[: int(blocks.SCALARS)]
             self._own[first:], self._told[:] = other._own[first:], other._told
             self.fault = other.fault
-        self.payload, self.found = other.payload, other.found
+        self.payload, self._last = other.payload, other._last
         self._own[int(case.KNOWN_MASS)] = other._own[int(case.KNOWN_MASS)]
 
     def update(
@@ -155,8 +155,13 @@ class FaultStream:
         """Take what is told; return it as a fault."""
         self.fault = self.fault_of(told)
         if self.fault is not None and self.fault.kind == kinds.PAYLOAD:
-            self.found = self.payload_of(told)
+            self._last = told.copy(), self.payload
         return self.fault
+
+    @property
+    def found(self) -> Payload | None:
+        """The payload of the last case that was one."""
+        return None if self._last is None else self._payload_of(*self._last)
 
     def fault_of(self, told: Array) -> Fault | None:
         """Return what an array that `follow_case` filled tells; None: no case is open."""
@@ -178,9 +183,8 @@ class FaultStream:
         value, unit = self._value_of(code, joint, told)
         com = None
         if code == case.PAYLOAD:
-            found = self.payload_of(told)
-            name, value = self.link, found.mass if found else 0.0
-            com = (found.com[0], found.com[1], found.com[2]) if found else None
+            mass, com = _mass_and_centre(told, self.payload)
+            name, value = self.link, 0.0 if com is None else mass
         return Fault(kind, name, value, confidence, unit, onset, second, com)
 
     def _value_of(self, code: int, joint: int, told: Array) -> tuple[float | None, str]:
@@ -202,25 +206,20 @@ class FaultStream:
             return (1.0 + added / own, "") if self.torque.friction and own else (added, unit)
         return None, ""
 
-    def payload_of(self, told: Array) -> Payload | None:
-        """Return the payload that the link holds by a told case, the known one included; None:
-        none is left.
-        """
-        first = int(case.MOMENT)
-        held = np.concatenate([[told[int(case.VALUE)]], told[first : first + 9]])
-        if (known := self.payload) is not None:
-            inertia = as_inertia("inertia", known.inertia)
-            held += RigidBody(known.mass, np.asarray(known.com), inertia).inertial_parameters()
-        mass = float(held[0])
-        if mass < race.MIN_MASS:
+    def _payload_of(self, told: Array, known: Payload | None) -> Payload | None:
+        mass, com = _mass_and_centre(told, known)
+        if com is None:
             return None
-        com = held[1:4] / mass
-        distance = float(np.linalg.norm(com))
-        if distance > MAX_CENTRE:
-            com *= MAX_CENTRE / distance
-        about_com = likely_inertia(held[SYMMETRIC] - steiner(mass, com), mass)
+        first = int(case.MOMENT) + 3
+        about_origin = told[first : first + 6]
+        if known is not None:
+            inertia = as_inertia("inertia", known.inertia)
+            body = RigidBody(known.mass, np.asarray(known.com), inertia)
+            about_origin = about_origin + body.inertial_parameters()[4:]
+        about_centre = about_origin[SYMMETRIC - 4] - steiner(mass, np.array(com))
+        about_com = likely_inertia(about_centre, mass)
         rows = tuple(tuple(row) for row in about_com.tolist())
-        return Payload(self.link, mass, (float(com[0]), float(com[1]), float(com[2])), rows)
+        return Payload(self.link, mass, com, rows)
 
     @property
     def covariance(self) -> Array | None:
@@ -244,6 +243,24 @@ class FaultStream:
         grace = t + case.GRACE
         self.reset()
         self._own[int(case.GRACE_UNTIL)] = grace
+
+
+def _mass_and_centre(
+    told: Array, known: Payload | None
+) -> tuple[float, tuple[float, float, float] | None]:
+    """Return mass [kg] and centre [m] of the payload held by a told case, the known one included;
+    no centre: none is left.
+    """
+    first = int(case.MOMENT)
+    mass, moment = float(told[int(case.VALUE)]), told[first : first + 3].tolist()
+    if known is not None:
+        mass += known.mass
+        moment = [h + known.mass * float(c) for h, c in zip(moment, known.com, strict=True)]
+    if mass < race.MIN_MASS:
+        return mass, None
+    x, y, z = (h / mass for h in moment)
+    share = min(MAX_CENTRE / max(math.hypot(x, y, z), 1e-12), 1.0)
+    return mass, (share * x, share * y, share * z)
 
 
 def likely_inertia(inertia: Array, mass: float) -> Array:
