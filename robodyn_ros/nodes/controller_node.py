@@ -38,7 +38,7 @@ from .codec import (
 from .command_conflict import CommandConflict
 from .later_kernels import have_arrived, wait_for
 from .log_lines import limits_line, mode_line, payload_line
-from .node_kernels import CONTROLLER, LAWS, more_kernels
+from .node_kernels import CONTROLLER, LAWS, SLOWER, more_kernels
 from .node_settings import ControllerSettings
 from .pose_target import base_name, plan_pose, pose_of_message
 from .runtime import LATCHED, STATE_IN, STATE_OUT, EffortMessage, JointStateMessage, run
@@ -377,7 +377,7 @@ def main(args: list[str] | None = None, law: LawMaker | None = None) -> int:
 
     law: makes the law for `arm.controller: own`, by (model, settings, limits=, compensation=).
     """
-    return run(partial(ControllerNode, law), args=args, kernels=CONTROLLER, later=LAWS)
+    return run(partial(ControllerNode, law), args=args, kernels=CONTROLLER, later=(*SLOWER, *LAWS))
 
 
 if __name__ == "__main__":

@@ -36,7 +36,7 @@ from ..trajectory.piecewise import _instant, _instants, _peaks
 from .detector_kernels import DETECTOR, LINKS, MASS_MATRIX, NAMES, SAMPLES
 
 _TABLE = (
-    _advance, _fastest, _is_within, _force_rate, framed(_force_rate, 4, 2), _newton_euler,
+    _advance, _force_rate, framed(_force_rate, 4, 2), _newton_euler,
     framed(_newton_euler, 3, 1), framed(_friction, 1, 1),
 )  # fmt: skip
 _ADAPTIVE = (
@@ -52,13 +52,14 @@ CONTROLLER = (
     *_TABLE, *MASS_MATRIX, *_BRAKE, _friction, _slide, *SAMPLES, *_GRAVITY, *_PATHS,
     _squared_norm, _deviation,
 )  # fmt: skip
+SLOWER = (_fastest, _is_within)  # for a trajectory beyond the limits, in a thread
 LAWS = (  # laws but `passivity`, reactions but `stop`, `float` and `reflex`
     _keep_hand, resolved_acceleration, pose_reference, *_ADAPTIVE, _elastic, _motors_from_torque,
     _observe_friction, *LINKS, _computed_torque, _pd_gravity, _pid, _retract,
 )  # fmt: skip
 DEMO = _PATHS
 START = tuple(dict.fromkeys((*DETECTOR, *CONTROLLER, *SIMULATOR, *DEMO)))
-LATER = (*NAMES, *LAWS)
+LATER = (*NAMES, *SLOWER, *LAWS)
 ALL = tuple(dict.fromkeys((*START, *LATER)))
 
 
