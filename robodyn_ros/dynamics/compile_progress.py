@@ -23,8 +23,8 @@ def compile_with_progress(kernels: Sequence[Kernel], console: Console) -> int:
     if console.is_terminal:
         _compile_with_bar(kernels, count, console)
     else:
-        console.print(f"compiling {count} kernels, once on this machine")
         with ended_by({signal.SIGINT: 130}):
+            console.print(f"compiling {count} kernels, once on this machine")
             compile_kernels(kernels, helpers=True)
     console.print(f"compiled {count} kernels in {time.perf_counter() - begun:.1f} s")
     return count

@@ -339,7 +339,7 @@ def test_wrong_arguments_are_rejected():
             MujocoPlant(KUKA, **arguments)
 
 
-def test_missing_mujoco_names_the_extra(monkeypatch):
+def test_missing_mujoco_names_the_package(monkeypatch):
     real = builtins.__import__
 
     def without_mujoco(name, *arguments, **options):
@@ -349,5 +349,5 @@ def test_missing_mujoco_names_the_extra(monkeypatch):
 
     monkeypatch.delitem(sys.modules, "mujoco", raising=False)
     monkeypatch.setattr(builtins, "__import__", without_mujoco)
-    with pytest.raises(rd.RobodynError, match=r"robodyn_ros\[mujoco\]"):
+    with pytest.raises(rd.RobodynError, match="pip install 'mujoco"):
         MujocoPlant(KUKA)
