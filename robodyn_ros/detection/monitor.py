@@ -65,7 +65,7 @@ class _Parts(NamedTuple):
     gap: GapCompensation
     links: LinkDecisions | None
     faults: FaultStream | None
-    drag: Array  # (3, n), dry and viscous friction that the model lacks; usual zigzag
+    drag: Array  # (4, n): dry, viscous, presliding of the friction that the model lacks; zigzag
 
 
 class ContactMonitor:
@@ -264,7 +264,7 @@ class ContactMonitor:
         gap = GapCompensation(observer.gain)
         links = None if self._surfaces is None else decisions(model, settings, self._surfaces)
         faults = self._cases(settings, effort, detector.contact.base)
-        names = ("dry", "viscous")
+        names = ("dry", "viscous", "presliding")
         rows = [per_joint(model, f"drag.{x}", getattr(settings.drag, x)) for x in names]
         drag = np.array([*rows, per_joint(model, "noise.spike", settings.noise.spike)])
         return _Parts(settings, effort, observer, detector, noise, scale, gap, links, faults, drag)
@@ -349,7 +349,8 @@ class ContactMonitor:
         self._parts, detector = parts, parts.detector
         self._own[int(at.SETTLING_TIME)] = detector.settling
         self._own[int(at.LONGEST_STEP)] = parts.observer.longest_step
-        for row, values in zip((at.DRY, at.VISCOUS, at.SPIKE), parts.drag, strict=True):
+        rows = at.DRY, at.VISCOUS, at.PRESLIDING, at.SPIKE
+        for row, values in zip(rows, parts.drag, strict=True):
             self._rows[int(row)] = values
         speed = parts.settings.drag.speed if parts.drag[:2].any() else 0.0
         self._own[int(at.DRAG_SPEED)] = speed

@@ -169,6 +169,9 @@ class DragSettings(ParameterSet):
     speed: float = setting(
         0.05, "joint speed within which `dry` changes sign", "rad/s or m/s", low=1e-4
     )
+    presliding: tuple[float, ...] = setting(
+        (0.0,), "travel within which `dry` changes sign", "rad or m", low=0.0, high=LARGEST
+    )
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import math
 
 from ..dynamics.compile import uncounted_inline as inline
 from ..dynamics.compile import uncounted_kernel as kernel
+from ..dynamics.friction import slide
 from ..model.packed_model import U
 from ..sensing.gap_compensation import fill_gap, restart_gap, shrink
 from ..sensing.stuck import EXPECTED, READING, find_stuck, forget_readings
@@ -98,11 +99,13 @@ RESTARTS, USABLE, LATE = 1, 2, 4
 # highest position, whether the velocity reads the same as before, dry and viscous friction that
 # the model lacks, usual zigzag of the torque, share of the step in the residual; step of the
 # velocity, NaN: not known, and variance of its noise; smoothed torque, and what counts as its
-# change for stuck readings; integral of the velocity since the position changed
+# change for stuck readings; integral of the velocity since the position changed; travel within
+# which the dry friction that the model lacks changes sign, and its state, -1 to 1
 (
     R, QD, QDD, TAU, MEAN, CHANGE, CERTAIN, GAIN, LIMIT, ENOUGH, RAW, EXTERNAL, ERROR, LOWEST,
-    HIGHEST, SAME, DRY, VISCOUS, SPIKE, BLEND, QD_STEP, QD_VARIANCE, SMOOTH, TREND, TRAVEL, ROWS,
-) = (U(k) for k in range(26))  # fmt: skip
+    HIGHEST, SAME, DRY, VISCOUS, SPIKE, BLEND, QD_STEP, QD_VARIANCE, SMOOTH, TREND, TRAVEL,
+    PRESLIDING, BENT, ROWS,
+) = (U(k) for k in range(28))  # fmt: skip
 
 
 @kernel(f"int64({MEMORY})")
@@ -188,12 +191,16 @@ def _take_increment(rows):
 
 
 @inline
-def _take_off_drag(rows, own, qd, first):
-    """Take the friction that the model lacks off the mean torque of a step."""
+def _take_off_drag(rows, own, qd, dt, first):
+    """Take the friction that the model lacks off the mean torque of a step.
+
+    At the start it is that of steady sliding: a joint in motion has slid already.
+    """
     for k in range(U(qd.size)):
         v = qd[k] if first else 0.5 * (rows[QD, k] + qd[k])
-        dry = rows[DRY, k] * math.tanh(v / own[DRAG_SPEED])
-        rows[MEAN, k] -= dry + rows[VISCOUS, k] * v
+        travel = 0.0 if first else rows[PRESLIDING, k]
+        rows[BENT, k] = slide(rows[BENT, k], v, own[DRAG_SPEED], travel, dt)
+        rows[MEAN, k] -= rows[DRY, k] * rows[BENT, k] + rows[VISCOUS, k] * v
 
 
 @inline
@@ -282,7 +289,7 @@ def _judge(
         if not first:  # a spike is known for one once it is over
             error[k] += spike(change[k], tau[k] - rows[TAU, k], rows[SPIKE, k])
     if own[DRAG_SPEED] != 0.0:
-        _take_off_drag(rows, own, qd, first)
+        _take_off_drag(rows, own, qd, dt, first)
     set_step(observer, dt)
     for k in range(n):
         external[k] = raw[k]

@@ -44,15 +44,20 @@ def sharp_sign(v):
 
 
 @inline
-def sliding(p, f, d, s, v, dt):
-    """Return s after dt [s] at the speed v; p[f], p[f + d], … are a joint's parameters."""
-    width, travel = p[f + at.WIDTH * d], p[f + at.PRESLIDING * d]
+def slide(s, v, width, travel, dt):
+    """Return s after dt [s] at the speed v; travel: of presliding, 0 without it."""
     if travel > 0.0 and abs(v) <= REST_SPEED:
         return s * math.exp(-dt / RELAXATION_TIME)
     end = math.tanh(v / width) if width > 0.0 else sharp_sign(v)
     if travel > 0.0:
         end += (s - end) * math.exp(-abs(v) * dt / travel)
     return end
+
+
+@inline
+def sliding(p, f, d, s, v, dt):
+    """The same of a joint whose parameters are p[f], p[f + d], …"""
+    return slide(s, v, p[f + at.WIDTH * d], p[f + at.PRESLIDING * d], dt)
 
 
 @inline

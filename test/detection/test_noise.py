@@ -18,6 +18,7 @@ from robodyn_ros.detection.monitor_settings import (
     ThresholdSettings,
 )
 from robodyn_ros.detection.noise import whitening
+from robodyn_ros.dynamics.friction import SlidingFriction
 from robodyn_ros.sensing.sampler import sample_rows
 
 MODEL = rd.robots.lwr_iii()
@@ -338,6 +339,35 @@ def test_drag_is_taken_off_the_torque():
             drive += p / 0.1 if 0.0 < share < 1.0 else 0.0
             found = stream.monitor.update(valid_sample(stream.t, Q, v, drive))
         assert found.level >= level if level is Level.CONTACT else found.level is level, tau
+
+
+@pytest.mark.parametrize("presliding", [0.0, 0.004])
+def test_drag_is_the_friction_of_the_model_as_a_state(presliding):
+    """What the law with its state adds to the torque, `drag` takes off: the residual stays."""
+    dry, viscous, speed = np.linspace(-0.5, 2.0, N), np.linspace(0.0, 1.0, N), 0.02
+    law = MODEL.replace(coulomb=1.0, friction_width=speed, presliding=presliding)
+    state = SlidingFriction(law)
+    t = DT * np.arange(600.0)
+    swing = np.clip(t - 0.4, 0.0, 0.3)[:, None]  # at rest, to and fro, at rest
+    phase = 2.0 * np.pi * swing / 0.3 + 0.0 * Q
+    q, qd = Q + 0.01 * (1.0 - np.cos(phase)), 0.01 * 2.0 * np.pi / 0.3 * np.sin(phase)
+    middle = 0.5 * (qd + np.vstack([qd[:1], qd[:-1]]))
+    friction = []
+    for v, now in zip(middle, qd, strict=True):
+        state.of_load(now, STILL, DT)
+        s = state.s if presliding else np.tanh(v / speed)
+        friction.append(dry * s + viscous * v)
+    assert np.abs(friction).max() > 1.5
+    tau = np.array([rd.inverse_dynamics(MODEL, *x, STILL) for x in zip(q, qd, strict=True)])
+    drag = DragSettings(tuple(dry), tuple(viscous), speed, (presliding,))
+    plain, with_drag = MonitorSettings(), MonitorSettings(drag=drag)
+    expected = rd.detect(MODEL, rd.Log(t, q, qd, tau), plain).r
+    found = rd.detect(MODEL, rd.Log(t, q, qd, tau + friction), with_drag).r
+    np.testing.assert_allclose(found, expected, atol=1e-9)
+    monitor = ContactMonitor(MODEL, with_drag)
+    for k in range(t.size):
+        verdict = monitor.update(valid_sample(t[k], q[k], qd[k], tau[k] + friction[k]))
+    np.testing.assert_allclose(verdict.r, found[-1], atol=1e-9)
 
 
 def test_where_the_observer_starts_anew_no_external_torque_is_known():

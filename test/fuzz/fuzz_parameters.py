@@ -149,6 +149,7 @@ RULES: dict[str, dict[str, Any]] = {
         "monitor.drag.dry": Each(-INF, INF, (-1.0, 1.0)),
         "monitor.drag.viscous": Each(-INF, INF, (-1.0, 1.0)),
         "monitor.drag.speed": Number(1e-4, INF, (0.01, 0.1)),
+        "monitor.drag.presliding": Each(0.0, INF, (0.0, 0.01)),
         "monitor.faults.enabled": Switch(),
         "monitor.faults.first": Number(0.3, 10.0, (0.3, 1.0)),
         "monitor.faults.period": Number(0.02, 1.0, (0.05, 0.2)),

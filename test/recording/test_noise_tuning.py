@@ -8,6 +8,7 @@ import pytest
 import robodyn_ros as rd
 from robodyn_ros.detection.monitor_settings import MonitorSettings, NoiseSettings
 from robodyn_ros.detection.noise_model import FreeMotion, _shape, _Windows
+from robodyn_ros.dynamics.friction import SlidingFriction
 from robodyn_ros.recording.noise_tuning import learn
 from robodyn_ros.recording.offline import samples_of
 
@@ -207,6 +208,22 @@ def test_friction_that_the_model_lacks_is_learnt():
         logs.append(rd.Log(log.t, log.q, log.qd, log.tau + law * np.tanh(log.qd / 0.05)))
     found = rd.tune(MODEL, logs, GAIN).drag
     np.testing.assert_allclose(found.dry, law, atol=0.15)
+
+
+@pytest.mark.parametrize("travel", [0.0, 0.008])
+def test_presliding_is_learnt(travel):
+    """Joints that need some travel to change the sign of their friction, or none."""
+    law = np.linspace(0.4, 1.0, N)
+    sliding = MODEL.replace(viscous=0.0, coulomb=law, friction_width=0.02, presliding=travel)
+    logs = []
+    for k in (1, 2, 3):
+        log, state = free_log(k), SlidingFriction(sliding)
+        friction = np.array([state.of_load(v, 0.0 * v, DT).copy() for v in log.qd])
+        logs.append(rd.Log(log.t, log.q, log.qd, log.tau + friction))
+    found = rd.tune(MODEL, logs, GAIN).drag
+    np.testing.assert_allclose(found.dry, law, atol=0.15)
+    presliding = np.array(found.presliding)
+    assert np.median(presliding) == travel and np.abs(presliding - travel).max() <= 0.004
 
 
 def test_the_jolt_of_a_start_is_neither_bias_nor_noise():
