@@ -31,7 +31,7 @@ MOVING = 0.02  # [rad/s or m/s]: a slower joint tells nothing
 MIN_MOVING = 200  # samples in motion
 KEPT = 0.9  # share of the samples that each round of the fit keeps
 ROUNDS = 3
-WORTH = 0.95  # of the error on recordings left out: a fit that leaves more is dropped
+WORTH = 0.95  # of the error on recordings left out: what leaves more is not worth another term
 FOLDS = 10  # groups of recordings, each left out once
 SPEEDS = (0.05, 0.02, 0.01)  # [rad/s or m/s] within which dry friction changes sign,
 TRAVELS = (0.0, 0.001, 0.002, 0.004, 0.008)  # [rad or m] and of presliding, that are tried
@@ -60,9 +60,9 @@ def _learn_at(
                 continue
             if travel == TRAVELS[0]:
                 before[j] = sum(float(np.abs(piece[:, 2]).sum()) for piece in pieces) or 1.0
-                least[j] = WORTH * before[j]
+                least[j] = before[j]
             left = _left_out(pieces)
-            if left < least[j]:
+            if left < WORTH * least[j]:
                 least[j] = left
                 found[:, j] = *-_fit(pieces), travel
     dry, viscous, presliding = (tuple(float(f"{x:.4g}") for x in row) for row in found)

@@ -207,7 +207,8 @@ def test_friction_that_the_model_lacks_is_learnt():
         log = free_log(k)
         logs.append(rd.Log(log.t, log.q, log.qd, log.tau + law * np.tanh(log.qd / 0.05)))
     found = rd.tune(MODEL, logs, GAIN).drag
-    np.testing.assert_allclose(found.dry, law, atol=0.15)
+    usual = np.array(found.dry) + 0.3 * np.array(found.viscous)  # at the usual speed
+    np.testing.assert_allclose(usual, law, atol=0.12)
 
 
 @pytest.mark.parametrize("travel", [0.0, 0.008])
@@ -221,9 +222,9 @@ def test_presliding_is_learnt(travel):
         friction = np.array([state.of_load(v, 0.0 * v, DT).copy() for v in log.qd])
         logs.append(rd.Log(log.t, log.q, log.qd, log.tau + friction))
     found = rd.tune(MODEL, logs, GAIN).drag
-    np.testing.assert_allclose(found.dry, law, atol=0.15)
-    presliding = np.array(found.presliding)
-    assert np.median(presliding) == travel and np.abs(presliding - travel).max() <= 0.004
+    usual = np.array(found.dry) + 0.3 * np.array(found.viscous)  # at the usual speed
+    np.testing.assert_allclose(usual, law, atol=0.12)
+    np.testing.assert_allclose(found.presliding, travel, atol=0.004)
 
 
 def test_the_jolt_of_a_start_is_neither_bias_nor_noise():
