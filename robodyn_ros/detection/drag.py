@@ -66,7 +66,7 @@ def _learn_at(
                 least[j] = left
                 found[:, j] = *-_fit(pieces), travel
     dry, viscous, presliding = (tuple(float(f"{x:.4g}") for x in row) for row in found)
-    error = float(np.mean(np.log(least / before)))
+    error = float(np.mean(np.log(np.maximum(least / before, 1e-9))))
     return error, DragSettings(dry, viscous, speed, presliding)
 
 
