@@ -4,13 +4,16 @@
   they search each function for what no kernel has.
 - A function that is only inlined is optimized where it ends up, and nowhere else becomes machine
   code.
+- The type of a result, such as that of a sum of two floats, is looked for once: each search tries
+  dozens of definitions, most of them for arrays.
 - Options are compared by what was set: while types are found, that happens 100,000 times.
 
-Together that takes a third off the time of a first start; the kernels are as fast as before.
+The kernels are as fast as before.
 """
 
 from typing import Any
 
+from numba import types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder, Flags, PassManager
 from numba.core.compiler_machinery import register_pass
@@ -34,11 +37,41 @@ class KernelFlags(Flags):
             return True
         return isinstance(other, Flags) and self._values == other._values
 
-    __hash__ = Flags.__hash__
+    def __hash__(self) -> int:
+        return len(self._values)  # few different ones are ever compared
+
+
+class Typing:
+    """The compiler's typing context; it remembers the results of functions of numbers."""
+
+    _known: dict[Any, Any] = {}  # noqa: RUF012
+
+    def __init__(self, context: Any) -> None:
+        self._context = context
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._context, name)
+
+    def resolve_function_type(self, function: Any, arguments: Any, named: Any) -> Any:
+        """Return the signature of a function for these types of its arguments."""
+        search = self._context.resolve_function_type
+        if named or isinstance(function, types.Dispatcher) or not all(map(_is_number, arguments)):
+            return search(function, arguments, named)
+        key = function, tuple(arguments)
+        if key not in self._known:
+            self._known[key] = search(function, arguments, named)
+        return self._known[key]
+
+
+def _is_number(kind: Any) -> bool:
+    return isinstance(kind, (types.Number, types.Boolean))  # noqa: UP038
 
 
 class InlineCode(JITCodeLibrary):
     """Code that others copy into theirs."""
+
+    def _optimize_functions(self, module: Any) -> None:
+        module.data_layout = self._codegen._data_layout
 
     def _optimize_final_module(self) -> None:
         pass
@@ -70,7 +103,7 @@ class KernelCompiler(CompilerBase):
     def __init__(self, typing: Any, target: Any, library: Any, arguments: Any, result: Any,
                  flags: Any, variables: Any) -> None:  # fmt: skip
         flags = KernelFlags(flags)
-        super().__init__(typing, target, library, arguments, result, flags, variables)
+        super().__init__(Typing(typing), target, library, arguments, result, flags, variables)
 
     def define_pipelines(self) -> list[PassManager]:
         """Return the usual passes but for those above."""

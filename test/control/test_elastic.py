@@ -9,7 +9,7 @@ from control_cases import follow
 
 import robodyn_ros as rd
 from robodyn_ros.control.controller import JointState
-from robodyn_ros.control.laws.elastic import ElasticJointController, SnapMotion
+from robodyn_ros.control.laws.elastic import ElasticJointController, SnapMotion, riccati
 from robodyn_ros.control.limits import TorqueLimits
 from robodyn_ros.control.reactions import Stop
 from robodyn_ros.dynamics.elastic import links_of
@@ -218,3 +218,14 @@ def test_from_settings():
     settings = rd.ArmSettings(controller="elastic", elastic=ElasticSettings(stiffness=(0.0,)))
     made = ArmParts.of(springs, settings).law
     assert made.stiffness[0] == 7e3 and made.damping[0] == 3.0
+
+
+def test_riccati_is_solved_as_by_scipy():
+    from scipy.linalg import solve_continuous_are
+
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        A, B, half = rng.normal(size=(4, 4)), rng.normal(size=(4, 1)), rng.normal(size=(4, 4))
+        Q = half @ half.T
+        expected = solve_continuous_are(A, B, Q, np.eye(1))
+        assert np.abs(riccati(A, B, Q) - expected).max() < 1e-8 * np.abs(expected).max()
