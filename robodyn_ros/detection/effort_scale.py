@@ -178,13 +178,10 @@ def _load(own, k):
 
 
 @inline
-def _compare(own, common, first, least):
-    """Write scale, share explained and number of joints from `first` on: CHANGE_SCALE for
-    changes, LOAD_SCALE for loads.
-
-    least: noise levels from which on a joint counts.
-    """
-    total_ww, total_wm, total_mm, joints, loads = 0.0, 0.0, 0.0, 0, first == LOAD_SCALE
+def _compare(own, common, loads):
+    """Write scale, share explained and number of joints, of changes or of loads."""
+    first, least = (LOAD_SCALE, MIN_LOAD) if loads else (CHANGE_SCALE, MIN_CHANGE)
+    total_ww, total_wm, total_mm, joints = 0.0, 0.0, 0.0, 0
     for k in range(U(own.shape[1])):
         weight = own[WEIGHT, k]
         ww, wm, mm = _load(own, k) if loads else _changes(own, k)
@@ -202,11 +199,11 @@ def _compare(own, common, first, least):
 
 
 @inline
-def _agree(own, first, scale, least, factor):
-    """Return whether all joints that count have this scale, up to a factor or to noise; first: as
-    in `_compare`.
+def _agree(own, loads, scale, factor):
+    """Return whether changes or loads of all joints that count have this scale, up to a factor or
+    to noise.
     """
-    loads = first == LOAD_SCALE
+    least = MIN_LOAD if loads else MIN_CHANGE
     for k in range(U(own.shape[1])):
         ww, wm, _ = _load(own, k) if loads else _changes(own, k)
         noise = own[NOISE, k] * max(1.0, abs(scale))
@@ -222,8 +219,8 @@ def _scale_in_motion(own, common):
     """Return the scale with which changes or loads of the effort follow those of the torque; 1 if
     they do not.
     """
-    _compare(own, common, CHANGE_SCALE, MIN_CHANGE)
-    _compare(own, common, LOAD_SCALE, MIN_LOAD)
+    for loads in (False, True):
+        _compare(own, common, loads)
     scale, share, load = common[CHANGE_SCALE], common[CHANGE_SHARE], common[LOAD_SCALE]
     if share > EXPLAINED and _is_usual(scale):
         return 1.0
@@ -236,10 +233,12 @@ def _scale_in_motion(own, common):
     loaded = scale < 0.0 if common[LOAD_SHARE] == 0.0 else _alike(load, scale, factor)
     usual = STRICT_SCALES[0] < scale < STRICT_SCALES[1]
     clear = share > enough and loaded and not usual
-    if clear and _agree(own, CHANGE_SCALE, scale, MIN_CHANGE, factor):
-        return scale
-    clear = common[LOAD_SHARE] > LOAD_EXPLAINED and _is_extreme(load) and common[PATH] > MIN_PATH
-    return load if clear and _agree(own, LOAD_SCALE, load, MIN_LOAD, ALIKE) else 1.0
+    heavy = common[LOAD_SHARE] > LOAD_EXPLAINED and _is_extreme(load) and common[PATH] > MIN_PATH
+    for loads in (False, True):
+        told, most = (load, ALIKE) if loads else (scale, factor)
+        if (heavy if loads else clear) and _agree(own, loads, told, most):
+            return told
+    return 1.0
 
 
 @kernel("float64(matrix, vector, vector, vector, vector, float64, vector)")

@@ -355,11 +355,11 @@ def _judge(
             return STUCK
     if _follows_posture(common) and follow_posture(detector, common, q) != 0:
         return OVERFLOW
+    compared = r
     if inexact:
         shrink(gap, r, certain)
-        found = _compare(detector, common, own, certain, qd, qdd, dt)
-    else:
-        found = _compare(detector, common, own, r, qd, qdd, dt)
+        compared = certain
+    found = _compare(detector, common, own, compared, qd, qdd, dt)
     if found == OVERFLOW:
         return OVERFLOW
     score = max(noise_own[SCORE], common[DETECTOR_SCORE])

@@ -215,7 +215,8 @@ def _distance(ring, rows, own, whitening, qd, new, i):
 
 
 @uncounted_kernel(
-    "int64(matrix, matrix, vector, matrix, float64, float64, vector, vector, vector, float64)"
+    "int64(matrix, matrix, vector, matrix, float64, float64, vector, vector, vector, float64)",
+    on_request=True,
 )
 def find_contact(ring, rows, own, whitening, t, dt, qd, mean, error, debounce):
     """Take the mean external torque of a step and the bound of its error; return 0 (clear),
@@ -356,6 +357,8 @@ class NoiseDetector:
         n = model.n
         self.model = model
         self.active = noise.short.threshold > 0.0 or noise.long.threshold > 0.0
+        if self.active:
+            _ = find_contact.compiled
         self.ring = np.zeros((CAPACITY if self.active else 1, 2 * n + 1))
         self.rows, self.own = np.ones((int(ROWS), n)), np.zeros(int(SCALARS))
         self.whitening = np.zeros((2 * n, n))

@@ -167,9 +167,9 @@ def kernel(signature, **options):
     return lambda function: Kernel(function, signature, **options)
 
 
-def uncounted_kernel(signature):
+def uncounted_kernel(signature, **options):
     """Return the same without reference counts, see `UNCOUNTED`."""
-    return kernel(signature, **UNCOUNTED)
+    return kernel(signature, **UNCOUNTED, **options)
 
 
 U1, U2, U3, U6 = U(1), U(2), U(3), U(6)

@@ -10,7 +10,7 @@ from ..detection.detector import forget_times
 from ..detection.faults.case import follow_case, pause_case, restart_case
 from ..detection.force_thresholds import follow_posture
 from ..detection.monitor_step import follow_touch, judge, mark_joints, restart
-from ..detection.noise import restart_noise
+from ..detection.noise import find_contact, restart_noise
 from ..detection.observer import restart_observer, set_step
 from ..dynamics.cpython_binding import builtin, framed
 from ..dynamics.kinematics import _jacobian, _pose
@@ -28,7 +28,9 @@ DETECTOR = (
     judge, restart, set_step, restart_observer, forget_times, restart_noise, mark_joints,
     restart_case, *SAMPLES, applied_torque,
 )  # fmt: skip
-# That find link and cause of a contact; the mass matrix is for a payload
+# That find link and cause of a contact; the mass matrix is for a payload, `find_contact` for the
+# noise test
 NAMES = (
-    follow_touch, follow_case, weigh_link, pause_case, follow_posture, *LINKS, *MASS_MATRIX,
+    find_contact, follow_touch, follow_case, weigh_link, pause_case, follow_posture, *LINKS,
+    *MASS_MATRIX,
 )  # fmt: skip

@@ -93,10 +93,12 @@ class DynamicsNode(StateNode):
         """Return a function that applies these settings; raise if they are invalid."""
         if self.robot is None:
             return super().prepare_settings(settings)
-        if _needs_names(settings.of_monitor) and not self.monitor.naming:
+        wanted = settings.of_monitor
+        begins = _tests_noise(wanted) and not _tests_noise(self.settings.of_monitor)
+        if (_needs_names(wanted) or begins) and not self.monitor.naming:
             raise ArgumentError(
-                "kernels for wrench_link and force.* are still being compiled: try again in some "
-                "seconds"
+                "kernels for wrench_link, force.* and noise.* are still being compiled: try again "
+                "in some seconds"
             )
         same = (settings.of_monitor, settings.effort) == (
             self.settings.of_monitor,
@@ -264,6 +266,10 @@ def _name(fault: Fault | None) -> tuple[str, str, str] | None:
 
 def _harmless(fault: Fault) -> bool:
     return fault.kind in HARMLESS_KINDS
+
+
+def _tests_noise(settings: MonitorSettings) -> bool:
+    return settings.noise.short.threshold > 0.0 or settings.noise.long.threshold > 0.0
 
 
 def _needs_names(settings: MonitorSettings) -> bool:

@@ -44,7 +44,7 @@ _ADAPTIVE = (
     framed(_slotine_li, 4, 1),
 )  # fmt: skip
 _GRAVITY = (builtin, _gravity, framed(_gravity, 1, 1))
-_PATHS = (_peaks, _instants, _instant)
+_PATHS = (_instants, _instant)
 _BRAKE = (_passivity, _damp_momentum, _excursion, largest_speed, _limit)
 
 SIMULATOR = (rigid_step, *MASS_MATRIX, *_BRAKE)
@@ -52,7 +52,8 @@ CONTROLLER = (
     *_TABLE, *MASS_MATRIX, *_BRAKE, _friction, _slide, *SAMPLES, *_GRAVITY, *_PATHS,
     _squared_norm, _deviation,
 )  # fmt: skip
-SLOWER = (_fastest, _is_within)  # for a trajectory beyond the limits, in a thread
+# In a thread: trajectories beyond the limits, paths to a pose
+SLOWER = (_fastest, _is_within, _peaks)
 LAWS = (  # laws but `passivity`, reactions but `stop`, `float` and `reflex`
     _keep_hand, resolved_acceleration, pose_reference, *_ADAPTIVE, _elastic, _motors_from_torque,
     _observe_friction, *LINKS, _computed_torque, _pd_gravity, _pid, _retract,

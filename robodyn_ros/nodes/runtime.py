@@ -123,6 +123,7 @@ def compile_for_nodes(kernels: Sequence[Kernel]) -> None:
         compile_kernels(kernels, helpers=True)
         if todo:
             logger.info(f"compiled {len(todo)} kernels in {time.monotonic() - begun:.1f} s")
+            gc.freeze()  # what the compiler leaves is not looked through again and again
 
 
 def _stopped(node: Node) -> bool:
