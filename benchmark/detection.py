@@ -180,9 +180,17 @@ def faults(bench: Bench) -> Iterator[Figure]:
 def commanded(bench: Bench) -> Iterator[Figure]:
     """The same from commanded torque, with friction and its errors."""
     if bench.by_command.settings.robots:
-        for measure in (missed, alarms, threshold_sizes):
+        for measure in (missed, alarms, threshold_sizes, slower):
             for figure in measure(bench.by_command):
                 yield replace(figure, figure=f"commanded torque, friction ±20 %: {figure.figure}")
+
+
+def slower(bench: Bench) -> Iterator[Figure]:
+    """What the lower gain of commanded torque costs."""
+    middle = np.array([one.delay for one in bench.told_of("middle")])
+    shown = " and ".join(f"{np.percentile(middle, share):.1f}" for share in (50, 99))
+    note = f"{middle.size} pushes, median and 99 %; K of {runs.COMMANDED_GAIN:g} 1/s"
+    yield Figure("delay, rho 2 to 3, 5 ms ramp", f"{shown} ms", "(none)", True, note)
 
 
 # Each measures what it needs with the bench and yields lines of the table

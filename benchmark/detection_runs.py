@@ -31,7 +31,8 @@ from robodyn_ros.simulation.sensors import LWR_SENSORS
 DT = 1e-3  # [s]
 GAIN = 100.0  # [1/s], of the observer
 # Of joints whose momentum noise would need thresholds above 2 N m at GAIN
-LOWER_GAINS = {"panda": {0: 79.0, 1: 86.0}}
+LOWER_GAINS = {"panda": {0: 79.0, 1: 79.0}}
+COMMANDED_GAIN = 44.0  # [1/s], where the rotors' momentum noise counts, too, for the same reason
 BANDWIDTH = 30.0  # [rad/s], of the controller
 FRICTION_WIDTH = 0.02  # [rad/s], below which the plants' dry friction fades
 FREE_SECONDS = 45.0  # of contact-free motion, to correct a model from
@@ -266,7 +267,7 @@ def observe(run: Run, touch: Touching | None = None) -> tuple[Log, Array]:
     """The same, and the residual of the model that the arm is taken for."""
     log = record(run, touch)
     arm = run.arm
-    gain = GAIN if arm.commanded else gains(arm.robot)
+    gain = COMMANDED_GAIN if arm.commanded else gains(arm.robot)
     return log, residual(run.known, *log, gain, arm.commanded, friction_width=FRICTION_WIDTH)
 
 
