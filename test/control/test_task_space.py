@@ -275,7 +275,7 @@ def test_9_17_the_law_of_the_pid(gravity, orientation):
         f = kp * e + kd * (wanted.V - J @ qd) + ki * integral
         expected = J[:m].T @ f[:m] + gravity * rd.gravity_torque(model, q)
         close(controller.torque(JointState(q, qd), wanted, 2e-3), expected, 1e-10)
-    np.testing.assert_allclose(controller.integral, ki * integral, rtol=1e-10)
+    np.testing.assert_allclose(controller.integral, ki * integral, rtol=1e-10, atol=1e-15)
 
 
 def test_the_pid_brings_the_hand_to_its_pose_with_an_unknown_weight():
