@@ -79,6 +79,8 @@ class Detection:
     samples: Samples
     rows: Rows
     cases: RecordedCases = field(default_factory=lambda: RecordedCases(no_cases()))
+    # Rows of rejected messages after which the verdict before them stands
+    standing: frozenset[int] = frozenset()
 
     @property
     def t(self) -> Array:
@@ -219,14 +221,16 @@ class Detection:
         )
         r = self.rows
         rows = r._replace(**{name: x[kept] for name, x in r._asdict().items() if x.size})
-        return replace(self, samples=samples, rows=rows, cases=self.cases.only(kept))
+        standing = frozenset(where[k] for k in self.standing if k in where)
+        cases = self.cases.only(kept)
+        return replace(self, samples=samples, rows=rows, cases=cases, standing=standing)
 
     def since(self, start: float) -> Detection:
         """Return the same with times counted from `start` [s]."""
         return replace(self, samples=replace(self.samples, t=self.samples.t - start))
 
     def _own_cause(self, k: int) -> str:
-        if self.level[k] != Level.UNKNOWN:
+        if self.level[k] != Level.UNKNOWN or k in self.standing:
             return ""
         s = self.samples
         return unknown_cause(
@@ -240,6 +244,10 @@ class Detection:
         )
 
     def _fault(self, k: int) -> Fault | None:
+        while k in self.standing:
+            k -= 1
+        if k < 0:
+            return None
         found, value = int(self.rows.found[k]), float(self.rows.value[k])
         own = self.samples.faults.get(k, ("", ""))
         return unknown_fault(found, value, self.model.joint_names, *own)
@@ -392,7 +400,19 @@ def detect(
         certain=certain,
         effort=effort,
     )
-    return Detection(model, settings, samples, rows, RecordedCases(cases))
+    limit = (sensing or SensingSettings()).max_invalid
+    return Detection(
+        model, settings, samples, rows, RecordedCases(cases), standing_rows(samples, limit)
+    )
+
+
+def standing_rows(samples: Samples, max_invalid: float) -> frozenset[int]:
+    """Return the rejected samples after which the verdict before them stands: those with at most
+    `max_invalid` in a row up to them.
+    """
+    place, invalid = np.arange(samples.t.size), samples.status == Status.INVALID
+    in_a_row = place - np.maximum.accumulate(np.where(invalid, -1, place))
+    return frozenset(np.flatnonzero(invalid & (in_a_row <= max_invalid)).tolist())
 
 
 def samples_of(
