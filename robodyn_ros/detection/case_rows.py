@@ -22,7 +22,8 @@ from . import monitor_step as at
 from .fault import Fault
 from .faults import case
 from .faults.race import HYPOTHESES
-from .monitor import ContactMonitor, Rows, empty_rows
+from .monitor import ContactMonitor
+from .monitor_rows import Rows, empty_rows
 from .monitor_settings import MonitorSettings
 from .monitor_step import COLLISION, CONTACT, EXTERNAL, MEAN, STEP, rejected_before, take_row
 from .noise import BIAS

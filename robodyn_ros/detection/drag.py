@@ -21,9 +21,9 @@ import numpy.typing as npt
 from ..dynamics.compile import kernel
 from ..dynamics.friction import slide
 from ..model.packed_model import U
+from .free_motion import PARTS, FreeMotion
 from .monitor_settings import DragSettings, MonitorSettings
 from .noise import windowed_means
-from .noise_model import PARTS, FreeMotion
 
 Array = npt.NDArray[np.float64]
 

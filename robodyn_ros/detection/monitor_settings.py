@@ -205,7 +205,8 @@ class MonitorSettings:
     gain: tuple[float, ...] = setting(
         (50.0,), "observer gain: the residual follows at this rate", "1/s", low=1e-3, high=1e4
     )
-    # In a node these two are settings of the effort: `EffortSettings`
+    # For the library, and where `tune` tells which friction is quieter; nodes take both from
+    # `EffortSettings`. What either of them asks for is done (`monitor_parts`)
     friction: bool = setting(False, "subtract the model's friction from the torque", internal=True)
     gravity_free: bool = setting(False, "the torque excludes gravity compensation", internal=True)
     contact: ThresholdSettings = group(ThresholdSettings, base=(2.0,))

@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..detection.drag import learn_drag
-from ..detection.monitor import monitor_rows
+from ..detection.free_motion import FreeMotion, free_motion, long_means
+from ..detection.monitor_rows import monitor_rows
 from ..detection.monitor_settings import (
     BiasSettings,
     DragSettings,
@@ -22,13 +23,7 @@ from ..detection.monitor_settings import (
 )
 from ..detection.monitor_step import UNKNOWN
 from ..detection.noise import deviations, whitening
-from ..detection.noise_model import (
-    FreeMotion,
-    LearntNoise,
-    free_motion,
-    learn_noise,
-    long_means,
-)
+from ..detection.noise_model import LearntNoise, learn_noise
 from ..dynamics.kinematics import jacobian
 from ..errors import ArgumentError
 from ..model.robot import RobotModel

@@ -16,22 +16,21 @@ import numpy.typing as npt
 
 from ..detection.case_rows import CaseRows, case_rows
 from ..detection.detector import Level
-from ..detection.effort_scale import scale_fault, scale_text
-from ..detection.fault import SENSOR_FREEZE, Fault
+from ..detection.fault import Fault
 from ..detection.faults.race import CAUSES
 from ..detection.isolation import Isolation
 from ..detection.link_naming import NO_ANSWER
-from ..detection.monitor import TARING as TARING_TEXT
-from ..detection.monitor import (
-    Rows,
-    decisions,
+from ..detection.monitor_parts import decisions
+from ..detection.monitor_rows import Rows
+from ..detection.monitor_settings import MonitorSettings
+from ..detection.monitor_step import CONTACT
+from ..detection.monitor_verdict import (
     located,
     push_wrench,
     stop_fault,
-    why_restarted,
+    unknown_cause,
+    unknown_fault,
 )
-from ..detection.monitor_settings import MonitorSettings
-from ..detection.monitor_step import CONTACT, GAP, OVERFLOW, SCALED, STUCK, TARING, UNSTUCK
 from ..detection.verdict import Verdict
 from ..errors import ArgumentError
 from ..model.robot import Payload, RobotModel
@@ -80,6 +79,8 @@ class Detection:
     samples: Samples
     rows: Rows
     cases: RecordedCases = field(default_factory=lambda: RecordedCases(no_cases()))
+    # Rows of rejected messages after which the verdict before them stands
+    standing: frozenset[int] = frozenset()
 
     @property
     def t(self) -> Array:
@@ -220,36 +221,36 @@ class Detection:
         )
         r = self.rows
         rows = r._replace(**{name: x[kept] for name, x in r._asdict().items() if x.size})
-        return replace(self, samples=samples, rows=rows, cases=self.cases.only(kept))
+        standing = frozenset(where[k] for k in self.standing if k in where)
+        cases = self.cases.only(kept)
+        return replace(self, samples=samples, rows=rows, cases=cases, standing=standing)
 
     def since(self, start: float) -> Detection:
         """Return the same with times counted from `start` [s]."""
         return replace(self, samples=replace(self.samples, t=self.samples.t - start))
 
     def _own_cause(self, k: int) -> str:
-        found, value, s = int(self.rows.found[k]), float(self.rows.value[k]), self.samples
-        if found == SCALED:
-            return scale_text(value)
-        if found == STUCK:
-            joint = self.model.joint_names[int(value)]
-            return f"joint '{joint}' reads the same although its torque moves"
-        if found == OVERFLOW:
-            return "the momentum of the sample is not finite"
-        if found == TARING:
-            return TARING_TEXT
-        text = why_restarted(
-            found, int(s.status[k]), float(s.dt[k]), s.causes.get(k, ""), bool(s.late[k])
+        if self.level[k] != Level.UNKNOWN or k in self.standing:
+            return ""
+        s = self.samples
+        return unknown_cause(
+            int(self.rows.found[k]),
+            float(self.rows.value[k]),
+            self.model.joint_names,
+            status=int(s.status[k]),
+            dt=float(s.dt[k]),
+            cause=s.causes.get(k, ""),
+            late=bool(s.late[k]),
         )
-        return text if found in (GAP, UNSTUCK) or self.level[k] == Level.UNKNOWN else ""
 
     def _fault(self, k: int) -> Fault | None:
+        while k in self.standing:
+            k -= 1
+        if k < 0:
+            return None
         found, value = int(self.rows.found[k]), float(self.rows.value[k])
-        if found == SCALED:
-            return scale_fault(value)
-        if found == STUCK:
-            return Fault(SENSOR_FREEZE, self.model.joint_names[int(value)])
-        kind, joint = self.samples.faults.get(k, ("", ""))
-        return Fault(kind, joint) if kind else None
+        own = self.samples.faults.get(k, ("", ""))
+        return unknown_fault(found, value, self.model.joint_names, *own)
 
     def _names(self, above: npt.NDArray[np.bool_]) -> tuple[str, ...]:
         return tuple(name for name, on in zip(self.model.joint_names, above, strict=True) if on)
@@ -399,7 +400,19 @@ def detect(
         certain=certain,
         effort=effort,
     )
-    return Detection(model, settings, samples, rows, RecordedCases(cases))
+    limit = (sensing or SensingSettings()).max_invalid
+    return Detection(
+        model, settings, samples, rows, RecordedCases(cases), standing_rows(samples, limit)
+    )
+
+
+def standing_rows(samples: Samples, max_invalid: float) -> frozenset[int]:
+    """Return the rejected samples after which the verdict before them stands: those with at most
+    `max_invalid` in a row up to them.
+    """
+    place, invalid = np.arange(samples.t.size), samples.status == Status.INVALID
+    in_a_row = place - np.maximum.accumulate(np.where(invalid, -1, place))
+    return frozenset(np.flatnonzero(invalid & (in_a_row <= max_invalid)).tolist())
 
 
 def samples_of(

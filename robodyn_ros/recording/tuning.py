@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from ..detection.monitor import compare_rows
+from ..detection.monitor_rows import compare_rows
 from ..detection.monitor_settings import MonitorSettings, ThresholdSettings
 from ..detection.monitor_step import CONTACT, UNKNOWN
 from ..detection.thresholds import Thresholds, calibrate

@@ -6,7 +6,7 @@ import pytest
 import robodyn_ros as rd
 from robodyn_ros.detection.detector import CollisionDetector
 from robodyn_ros.detection.force_thresholds import follow_posture, force_memory
-from robodyn_ros.detection.monitor import compare_rows
+from robodyn_ros.detection.monitor_rows import compare_rows
 
 MODEL = rd.robots.lwr_iii()
 HAND = MODEL.link_names[-1]

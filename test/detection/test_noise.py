@@ -8,7 +8,8 @@ from sample_cases import valid_sample
 
 import robodyn_ros as rd
 from robodyn_ros.detection.detector import Level
-from robodyn_ros.detection.monitor import TARING, ContactMonitor, monitor_rows
+from robodyn_ros.detection.monitor import ContactMonitor
+from robodyn_ros.detection.monitor_rows import monitor_rows
 from robodyn_ros.detection.monitor_settings import (
     BiasSettings,
     DragSettings,
@@ -17,6 +18,7 @@ from robodyn_ros.detection.monitor_settings import (
     NoiseWindow,
     ThresholdSettings,
 )
+from robodyn_ros.detection.monitor_verdict import TARING
 from robodyn_ros.detection.noise import whitening
 from robodyn_ros.dynamics.friction import SlidingFriction
 from robodyn_ros.sensing.sampler import sample_rows

@@ -9,7 +9,8 @@ import pytest
 import robodyn_ros as rd
 from robodyn_ros.detection.isolation_settings import IsolationSettings
 from robodyn_ros.detection.link_naming import LinkDecisions
-from robodyn_ros.detection.monitor import ContactMonitor, stop_fault
+from robodyn_ros.detection.monitor import ContactMonitor
+from robodyn_ros.detection.monitor_verdict import stop_fault
 from robodyn_ros.detection.noise import mean_noise
 from robodyn_ros.model.surface import surface_points
 from robodyn_ros.sensing.sample import Sample, Status

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import robodyn_ros as rd
+from robodyn_ros.detection.free_motion import FreeMotion, MotionWindows
 from robodyn_ros.detection.monitor_settings import MonitorSettings, NoiseSettings
-from robodyn_ros.detection.noise_model import FreeMotion, _shape, _Windows
+from robodyn_ros.detection.noise_shape import noise_shape
 from robodyn_ros.dynamics.friction import SlidingFriction
 from robodyn_ros.recording.noise_tuning import learn
 from robodyn_ros.recording.offline import samples_of
@@ -114,7 +115,7 @@ def windows_of(speed, size, lasting):
     )
     external = size * rng.normal(size=(T // lasting, N)).repeat(lasting, axis=0)
     motion = FreeMotion("noise", samples, external, np.ones(T, dtype=bool), external)
-    return _Windows.of(motion, GAIN)
+    return MotionWindows.of(motion, GAIN)
 
 
 def test_deviations_follow_the_speed_of_the_noise():
@@ -128,7 +129,9 @@ def test_deviations_follow_the_speed_of_the_noise():
         acceleration=0.7 * np.sqrt(0.75) * np.linspace(0.2, 1.0, N)[None],
         unrest=np.ones((1, 1)),
     )
-    found = _shape([windows], "short", GAIN.noise.speed, np.ones(N)).at(at, GAIN.noise.speed)[0]
+    found = noise_shape([windows], "short", GAIN.noise.speed, np.ones(N)).at(at, GAIN.noise.speed)[
+        0
+    ]
     np.testing.assert_allclose(found, 0.02 + 0.1 * np.linspace(0.2, 1.0, N), rtol=0.15)
 
 
@@ -151,7 +154,7 @@ def test_deviations_follow_the_acceleration_of_the_noise():
     windows = windows_of(speed, 0.1 + 0.05 * acceleration, 1)
     inertia = np.full(N, 10.0)
     inertia[-1] = 0.02
-    found = _shape([windows], "short", GAIN.noise.speed, inertia)
+    found = noise_shape([windows], "short", GAIN.noise.speed, inertia)
     np.testing.assert_allclose((found.per_acceleration / found.moving)[:-1], 0.5, rtol=0.3)
     assert found.per_acceleration[-1] == pytest.approx(0.002)
 
@@ -159,7 +162,7 @@ def test_deviations_follow_the_acceleration_of_the_noise():
 def test_noise_without_a_share_of_the_acceleration_has_none():
     speed, _ = turns()
     windows = windows_of(speed, np.full_like(speed, 0.1), 1)
-    found = _shape([windows], "short", GAIN.noise.speed, np.full(N, 10.0))
+    found = noise_shape([windows], "short", GAIN.noise.speed, np.full(N, 10.0))
     assert (found.per_acceleration < 0.03 * found.moving).all()
 
 

@@ -83,6 +83,23 @@ def test_as_the_monitor_says_it(settings, trouble):
         np.testing.assert_array_equal(offline.force, live.force)
 
 
+@pytest.mark.parametrize("scale", [1.0, 0.1], ids=["while it settles", "a current"])
+def test_rejected_messages_leave_the_cause_of_unknown_standing(scale):
+    t, q, qd, tau, _ = motion(touches=())
+    q = q.copy()
+    for row in (0, 20, 1200):
+        q[row : row + 2, 2] += 2.0
+    tau = scale * tau
+    samples = sample_rows(MODEL, t, q, qd, tau, received=t, period=0.002)
+    found, verdicts = rd.detect(MODEL, samples, FIXED), one_by_one(samples, FIXED)
+    rejected = np.flatnonzero(samples.status == Status.INVALID)
+    assert {20, 21, 1200, 1201} <= {*rejected.tolist()}
+    for k in [*range(60), *range(1195, 1260)]:
+        offline, live = found.verdict(k), verdicts[k]
+        assert (offline.cause, offline.fault) == (live.cause, live.fault), k
+    assert (found.level[1200] == rd.Level.UNKNOWN) == (scale != 1.0)
+
+
 def test_a_log_is_judged_as_messages_are():
     t, q, qd, tau, _ = motion(touches=(), noise=0.0)
     q = q + np.where(t > 3.0, 1.0, 0.0)[:, None] * np.eye(MODEL.n)[1]  # a teleport

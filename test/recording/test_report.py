@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from recording_cases import MODEL, motion, write_bag
 
-from robodyn_ros.detection.monitor import Rows
+from robodyn_ros.detection.monitor_rows import Rows
 from robodyn_ros.detection.monitor_settings import MonitorSettings, ThresholdSettings
 from robodyn_ros.html_page import table
 from robodyn_ros.recording.command import AnalysisOptions, analysed, save_report
