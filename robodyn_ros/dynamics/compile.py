@@ -45,15 +45,23 @@ _machine = f"{sys.version} {numba.__version__} {llvm.get_host_cpu_name()}"
 _root = Path(__file__).parents[1]
 
 
+BASE = ("dynamics", "sensing")  # parts whose kernels those of all other parts call
+
+
 @cache
 def edition(part: str) -> str:
     """Return the digest for kernels of a part of the package, such as 'detection': of this part
     and of those below it that have kernels.
+
+    It builds on that of the parts below, which is computed once: if a source changes while a
+    process imports the package, the name of a kernel still says which others it calls.
     """
-    folders = dict.fromkeys(("dynamics", "sensing", part))
+    above = part not in BASE
+    below = edition(BASE[0]) if above else _machine
+    digest = hashlib.sha1(below.encode(), usedforsecurity=False)
+    folders = (part,) if above else BASE
     sources = [path for name in folders for path in sorted((_root / name).rglob("*.py"))]
-    digest = hashlib.sha1(_machine.encode(), usedforsecurity=False)
-    for path in [Path(at.__file__), *sources]:
+    for path in sources if above else [Path(at.__file__), *sources]:
         digest.update(path.read_bytes())
     return digest.hexdigest()[:12]
 
