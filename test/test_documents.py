@@ -62,7 +62,10 @@ def test_the_navigation_has_every_page_once():
     assert sorted(files) == sorted([*pages, *MADE])
 
 
-@each(PAGES)
+OTHER_PAGES = [ROOT / name for name in ("CONTRIBUTING.md", "launch/README.md", "config/README.md")]
+
+
+@each([*PAGES, *OTHER_PAGES])
 def test_links_lead_somewhere(page):
     for target in links_of(page):
         path, _, anchor = target.partition("#")
@@ -71,7 +74,7 @@ def test_links_lead_somewhere(page):
         assert not anchor or anchor in anchors_of(file), target
 
 
-@each(PAGES[1:])
+@each([*PAGES[1:], *OTHER_PAGES[1:]])
 def test_a_page_begins_with_what_the_reader_can_do_after_it(page):
     title, empty, first = page.read_text(encoding="utf-8").splitlines()[:3]
     assert title.startswith("# ") and not empty
