@@ -131,7 +131,7 @@ def dummy(folder: Path) -> Path:
         axes.plot(log.t, log.tau[:, 0], color=DARK, linewidth=0.8, label="torque of joint 1")
         for k, event in enumerate(rd.detect(model, log, settings).events):
             text = "contact detected" if k == 0 else None
-            axes.axvspan(event.start, event.end, color=ORANGE, alpha=0.4, linewidth=0, label=text)
+            axes.axvspan(event.start, event.end, color=ORANGE, alpha=0.4, linewidth=2, label=text)
         stop = real_dummy.stop_of(log)
         axes.axvline(stop, color=TEAL, linestyle="--", label="motion stops")
         axes.set(
