@@ -138,7 +138,7 @@ class Reference:
         self.scaling, self._drift = joined
 
     def ahead(self, seconds: float, dt: float) -> "Reference":
-        """Return what this reference will be after so many seconds, in steps of dt [s]."""
+        """Return this reference as it will be `seconds` later, in steps of dt [s]."""
         other = copy.copy(self)
         other.scaling = self.scaling.copy()
         for _ in range(round(seconds / dt)):

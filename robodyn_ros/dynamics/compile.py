@@ -77,8 +77,8 @@ class Kernel:
 
     `compiled` is what the compiler makes of it, from its cache if it is there, and can be called;
     `alone` cannot until all that it calls is compiled, too. Of several processes that need it at
-    once, one compiles it. on_request: kernels that call it do not see to it that it is there;
-    that is up to whoever makes them call it.
+    once, one compiles it. on_request: it is not compiled with the kernels that call it; the
+    program compiles it before it makes them call it.
     """
 
     def __init__(
@@ -158,8 +158,8 @@ def callees(target: Any) -> list[Any]:
 def _type_of_kernel(kernel: Kernel, context: Any) -> Any:
     """Tell the compiler how a function calls a kernel.
 
-    Another kernel sees to it that this one is there. A function of `njit` does not: it must not be
-    cached on disk, because only its compilation loads the kernels that it calls.
+    A kernel is compiled together with those that it calls. A function of `njit` is not: it must not
+    be cached on disk, because only its compilation loads the kernels that it calls.
     """
     if not _at_work:
         _ = kernel.compiled
