@@ -73,7 +73,7 @@ def figures(console: Console, quick: bool) -> list[RealFigure]:
     good = texts[1][0] == f"{len(runs)} of {len(runs)}"
     return [
         RealFigure(
-            "UR10, forearm dummy: told before the stop",
+            "UR10, forearm dummy: detected before the stop",
             texts[1][0],
             f"{len(runs)} of {len(runs)}",
             good,

@@ -16,7 +16,7 @@ LATEST = 1.0  # [s] of motion with two loaded joints, within which it must be to
 
 
 def faults(found: rd.Detection) -> list[tuple[float, rd.Fault, str]]:
-    """Time [s] since the start, fault and cause of every sample whose effort is told wrong."""
+    """Time [s] since the start, fault and cause of every sample whose effort is called wrong."""
     rows = []
     for k in range(found.t.size):
         verdict = found.verdict(k) if found.level[k] == rd.Level.UNKNOWN else None
@@ -75,6 +75,6 @@ def figures(console: Console, quick: bool) -> list[RealFigure]:
     if count:
         note = f"{count} recordings with torque {', '.join(wrong)}".strip()
         rows.append(
-            RealFigure("right sign and scale: told wrong", f"{len(wrong)}", "0", not wrong, note)
+            RealFigure("right sign and scale: called wrong", f"{len(wrong)}", "0", not wrong, note)
         )
     return rows

@@ -1,4 +1,4 @@
-"""Figures of real arms: today's method, the present one, and the bar."""
+"""Figures of real arms: the plain method, the present one, and the bar."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import robodyn_ros as rd
 Array = np.ndarray
 Spans = Sequence[tuple[float, float]]
 COLLISION = 2.0  # collision thresholds over contact thresholds
-MARGIN = 1.2  # of today's thresholds
+MARGIN = 1.2  # of the plain method's thresholds
 
 
 @dataclass(frozen=True)
@@ -26,10 +26,10 @@ class RealFigure(Figure):
 
 
 def real_table(figures: Sequence[Figure], title: str) -> Table:
-    """All figures beside today's method and their bars."""
+    """All figures beside the plain method and their bars."""
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
-    for name in ("figure", "today's method", "now", "bar", "", "of what"):
-        right = name in ("today's method", "now", "bar")
+    for name in ("figure", "plain method", "now", "bar", "", "of what"):
+        right = name in ("plain method", "now", "bar")
         table.add_column(name, justify="right" if right else "left")
     for figure in figures:
         verdict = "[green]passed[/]" if figure.passed else "[red]missed[/]"

@@ -149,7 +149,7 @@ def measure(
 
 
 def calibrated(model: rd.RobotModel, fold: Fold) -> rd.MonitorSettings:
-    """Today's method."""
+    """Settings of the plain method."""
     return todays_settings(model, fold.known, gain=fold.gain)
 
 
@@ -183,7 +183,7 @@ def compared(
     bar: float,
 ) -> Iterator[RealFigure]:
     """Lines of the table of one arm; bar: of the force [N], 0: none."""
-    today = measure(console, f"{arm}, today's method", model, folds, calibrated, moments)
+    today = measure(console, f"{arm}, the plain method", model, folds, calibrated, moments)
     try:
         now = measure(console, arm, model, folds, tuned, moments)
     except rd.RobodynError as reason:

@@ -24,7 +24,8 @@ FOLDER = Path(__file__).parents[1] / "docs" / "images"
 DARK, TEAL, ORANGE, PALE = "#1b263b", "#1d7874", "#ee6c4d", "#7d83ff"
 SHOWN = ("link6_", "link3_", "link1_")  # recordings of these links are drawn
 GAIN = 20.0  # [1/s], of the observer that draws effort against torque
-FEW = 8  # every so many-th recording is tuned on, for a picture
+EVERY = 8  # of so many recordings one is tuned on, for a picture
+LAST = 1.0  # [s] before the dummy stops the arm
 
 
 def save(figure: plt.Figure, name: str, folder: Path) -> Path:
@@ -42,7 +43,7 @@ def touches(folder: Path) -> Path:
     figure, rows = plt.subplots(len(SHOWN), 1, figsize=(9.0, 7.2))
     chosen = [next(x for x in recordings if x.name.startswith(name)) for name in SHOWN]
     for axes, recording in zip(rows, chosen, strict=True):
-        known = [x for x in recordings if x.posture != recording.posture][::FEW]
+        known = [x for x in recordings if x.posture != recording.posture][::EVERY]
         found = rd.detect(robot, recording.log, real_touches.tuned(robot, known))
         size = np.abs(found.r).max(axis=1)
         axes.plot(found.t, size, color=DARK, linewidth=0.9, label="largest residual")
@@ -51,12 +52,12 @@ def touches(folder: Path) -> Path:
             axes.axvspan(begin, end, color=PALE, alpha=0.3, linewidth=0, label=text)
         height = 1.08 * size.max()
         for k, event in enumerate(found.events):
-            text = "contact told" if k == 0 else None
+            text = "contact detected" if k == 0 else None
             axes.plot([event.start, event.end], [height, height], ORANGE, linewidth=4, label=text)
         axes.set(title=f"Panda touched on link {recording.link}", ylabel="[N m]")
         axes.set_xlim(found.t[0], found.t[-1])
         axes.grid(alpha=0.25)
-    rows[0].legend(loc="upper right", ncols=3, fontsize=8)
+    rows[0].legend(loc="upper left", fontsize=8)
     rows[-1].set_xlabel("time [s]")
     return save(figure, "panda_touches", folder)
 
@@ -121,7 +122,7 @@ def efforts(folder: Path) -> Path:
 
 
 def dummy(folder: Path) -> Path:
-    """The torque of joint 1 of a UR10 that runs into a forearm dummy."""
+    """The torque of joint 1 of a UR10 that runs into a forearm dummy: the last moments."""
     model, runs = recorded_arms.model("ur10/ur10.urdf"), recorded_arms.ur10_dummy()
     figure, rows = plt.subplots(len(runs), 1, figsize=(9.0, 8.0))
     for axes, run in zip(rows, runs, strict=True):
@@ -129,13 +130,16 @@ def dummy(folder: Path) -> Path:
         settings = rd.tune(model, [real_dummy.free_part(x) for x in runs if x is not run])
         axes.plot(log.t, log.tau[:, 0], color=DARK, linewidth=0.8, label="torque of joint 1")
         for k, event in enumerate(rd.detect(model, log, settings).events):
-            text = "contact told" if k == 0 else None
-            axes.axvspan(event.start, event.end, color=ORANGE, alpha=0.4, linewidth=0, label=text)
-        axes.axvline(real_dummy.stop_of(log), color=TEAL, linestyle="--", label="motion stops")
-        axes.set(title=run.name, ylabel="[N m]", xlim=(0.0, log.t[-1] * 1.01))
+            text = "contact detected" if k == 0 else None
+            axes.axvspan(event.start, event.end, color=ORANGE, alpha=0.4, linewidth=2, label=text)
+        stop = real_dummy.stop_of(log)
+        axes.axvline(stop, color=TEAL, linestyle="--", label="motion stops")
+        axes.set(
+            title=f"UR10, run {run.name}", ylabel="[N m]", xlim=(stop - LAST, stop + LAST / 5)
+        )
         axes.grid(alpha=0.25)
     rows[-1].set_xlabel("time [s]")
-    rows[-1].legend(fontsize=8, loc="lower right", ncols=3)
+    rows[-1].legend(fontsize=8, loc="upper left")
     return save(figure, "ur10_dummy", folder)
 
 
@@ -158,7 +162,7 @@ def ur10e(folder: Path) -> Path:
             )
         for k, event in enumerate(found.events):
             span = event.start - found.t[0], event.end - found.t[0]
-            text = "contact told" if k == 0 else None
+            text = "contact detected" if k == 0 else None
             axes.axvspan(*span, color=DARK, alpha=0.15, linewidth=0, label=text)
         axes.set(title=title, ylabel="residual [N m]", xlim=(t[0], t[-1]))
         axes.grid(alpha=0.25)

@@ -65,7 +65,7 @@ def tuned(robot: rd.RobotModel, recordings: Sequence[Recording]) -> rd.MonitorSe
 
 
 def calibrated(robot: rd.RobotModel, recordings: Sequence[Recording]) -> rd.MonitorSettings:
-    """Today's method."""
+    """Settings of the plain method."""
     logs, contacts = [x.log for x in recordings], [labels(x) for x in recordings]
     return todays_settings(robot, logs, contacts)
 
@@ -135,7 +135,7 @@ def cross_validated(
 def figures(console: Console, quick: bool) -> list[RealFigure]:
     """The figures of the table."""
     steps = (5, 3) if quick else (1, 1)
-    today = cross_validated(console, calibrated, "touches, today's method", *steps)
+    today = cross_validated(console, calibrated, "touches, the plain method", *steps)
     now = cross_validated(console, tuned, "touches", *steps)
     return [*compared(today, now)]
 

@@ -1,7 +1,7 @@
 """A UR10e, from motor currents: identified, tuned on some recordings, judged on the others.
 
 The model is identified from one excitation, as `robodyn identify` does it. Each free recording is
-then judged with settings tuned on all the others. Today's method is the friction that a URDF can
+then judged with settings tuned on all the others. The plain method is the friction that a URDF can
 hold, with a sharp sign, and thresholds of each joint.
 """
 
@@ -73,7 +73,7 @@ def figures(console: Console, quick: bool) -> list[RealFigure]:
     unseen = [name for name in logs if name != EXCITING]
     moving = [logs[name] for name in unseen if both_move(logs[name])]
     found = rd.identify(nominal, [read(EXCITING, MOTION)], held_out=moving)
-    today = Method("UR10e, today's method", found.straight, True)
+    today = Method("UR10e, the plain method", found.straight, True)
     now = Method("UR10e", found.model, False)
     rows, folds = [], unseen[::3] if quick else unseen
     judged = [judge(console, method, logs, folds) for method in (today, now)]
@@ -125,7 +125,7 @@ def forces(
             )
         found.append(float(np.percentile(np.hstack(needed), real_motion.SHARE)))
     ratio = found[1] / found[0]
-    note = f"{found[1]:.0f} N; {found[0]:.0f} N with today's method; {', '.join(chosen)}"
+    note = f"{found[1]:.0f} N; {found[0]:.0f} N with the plain method; {', '.join(chosen)}"
     what = f"– flange force found in {real_motion.SHARE} %, ratio"
     yield RealFigure(what, f"{ratio:.2f}", "0.40", ratio <= 0.4, note, "1")
 

@@ -100,6 +100,8 @@ def elastic(folder: Path) -> Path:
         for axes in (top, bottom):
             axes.axvline(run.arrival, color="grey", linestyle="--", linewidth=0.8)
             axes.grid(alpha=0.25)
+    joints = [f"joint {k + 1}" for k in range(run.error.shape[1])]
+    grid[1, 1].legend(joints, fontsize=7, ncols=2, loc="upper right")
     grid[0, 0].set_ylabel("velocity error [rad/s]")
     grid[1, 0].set_ylabel("tracking error [mrad]")
     return save(figure, folder / "elastic.png")

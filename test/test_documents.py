@@ -62,7 +62,10 @@ def test_the_navigation_has_every_page_once():
     assert sorted(files) == sorted([*pages, *MADE])
 
 
-@each(PAGES)
+OTHER_PAGES = [ROOT / name for name in ("CONTRIBUTING.md", "launch/README.md", "config/README.md")]
+
+
+@each([*PAGES, *OTHER_PAGES])
 def test_links_lead_somewhere(page):
     for target in links_of(page):
         path, _, anchor = target.partition("#")
@@ -71,7 +74,7 @@ def test_links_lead_somewhere(page):
         assert not anchor or anchor in anchors_of(file), target
 
 
-@each(PAGES[1:])
+@each([*PAGES[1:], *OTHER_PAGES[1:]])
 def test_a_page_begins_with_what_the_reader_can_do_after_it(page):
     title, empty, first = page.read_text(encoding="utf-8").splitlines()[:3]
     assert title.startswith("# ") and not empty
@@ -136,7 +139,7 @@ def test_python_examples_run(page, tmp_path):
 
 
 def write_recordings(folder):
-    """Write what the recipes read: a push, two free motions, and a payload that is gripped."""
+    """Write what the recipes read: a push, two free motions, a gripped payload, a weak motor."""
     model = rd.robots.lwr_iii()
     plant = rd.RigidPlant(model, [0.0, -0.6, 0.3, 1.2, 0.4, -0.7, 0.5], friction=False)
     plant.push("link_5", force=(0, 40, -20), point=(0.06, 0, 0.2), duration=0.2, start=0.3)
@@ -152,6 +155,20 @@ def write_recordings(folder):
     loaded = model.replace(payload=rd.Payload("link_7", 1.5, (0.0, 0.0, 0.05)))
     empty, full = (rd.inverse_dynamics(arm, q, qd, qdd) for arm in (model, loaded))
     rd.Log(t, q, qd, np.where(t[:, None] > 0.8, full, empty)).to_csv(folder / "pick.csv")
+    weak_motor(model).to_csv(folder / "weak.csv")
+
+
+def weak_motor(model):
+    """Return the log of a move with commanded torque; joint 2 gives half of it from 0.6 s on."""
+    move = rd.joint_move(np.full(7, 0.2), np.full(7, 1.0), model=model, duration=2.0)
+    plant = rd.RigidPlant(model, move.at(0.0).q)
+    law, rows = rd.PassivityController.with_frequency(model, 30.0), []
+    for k in range(2000):
+        if k == 600:
+            plant.fail("joint_2", "effectiveness", 0.5)
+        state = plant.step(law.torque(plant.state, move.at(0.001 * k)), 0.001)
+        rows.append((state.t, state.q, state.qd, law.tau.copy()))
+    return rd.Log(*(np.array(column) for column in zip(*rows)))
 
 
 def test_what_is_printed_is_compared():

@@ -82,7 +82,7 @@ class ArmTorque:
         self.reaction: Reaction = parts.stop
         self._step = self._zeros  # torque (n,) of the last change of payload, blended out
         self._step_left = 0.0  # share of it that is left
-        self._step_new = False  # whether the next torque tells it
+        self._step_new = False  # whether the next torque shows it
         self.timeline = SampleTimeline(sensing)
         self.guard = TrackingGuard(model, sensing)
 

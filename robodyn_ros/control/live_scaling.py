@@ -23,12 +23,12 @@ from .controller import Array
 from .path_shape import ScalingLimits
 from .path_table import ON_TIME, PathTable, Q
 
-TORN = 10.0  # share of the limits at which a trial ends
+MAX_TRIAL_SHARE = 10.0  # of the limits, above which a trial ends
 MAX_TRIAL = 3000  # steps of a trial
 
 
 class Start(NamedTuple):
-    """The way into a path: `motion` there at this rate of the clock.
+    """Start of a path: `motion` on it, and the rate of the clock there.
 
     bounds: see `PathTable.bounds`.
     """
@@ -85,7 +85,7 @@ class LiveScaling:
         self._table, self._clock[:] = None, 0.0
 
     def start(self, table: PathTable, motion: Motion, rate: float = 1.0) -> Start:
-        """Return the way into a path at this motion; from rest at the largest rate possible.
+        """Return the start of a path at this motion; from rest at the largest rate possible.
 
         rate: in motion, that at which the path has this motion; from rest, a share of the largest.
         Takes milliseconds, and changes nothing.
@@ -103,8 +103,9 @@ class LiveScaling:
         self._clock[int(V)] = start.rate
 
     def trial(self, start: Start, dt: float, until: float) -> float:
-        """Return the largest share of its limits that a joint uses on this way; dt: steps [s];
-        until: time of the path up to which it is tried [s].
+        """Return the largest share of its limits that a joint uses from this start on.
+
+        dt: steps [s]; until: time of the path up to which it is tried [s].
 
         Above 1, the path asks for more than its clock can avoid. Changes nothing.
         """
@@ -112,7 +113,7 @@ class LiveScaling:
         trial.begin(start)
         tau = trial._own[int(TORQUE)].copy()
         for _ in range(MAX_TRIAL):
-            if trial.arrived or trial._clock[int(S)] > until or worst > TORN:
+            if trial.arrived or trial._clock[int(S)] > until or worst > MAX_TRIAL_SHARE:
                 break
             before, motion = tau, trial.advance(dt)
             tau = trial._own[int(TORQUE)].copy()

@@ -37,7 +37,7 @@ JOINS = (
     (1.0, 1.0), (0.6, 1.0), (0.6, 0.4), (0.36, 1.5), (0.22, 0.6), (0.22, 2.0), (0.22, 3.0),
     (0.36, 0.25), (0.1, 0.6), (0.1, 3.0),
 )  # fmt: skip
-KEPT, MAX_SHARE = 1.0 + 1e-6, 2.0  # of the limits: they count as kept; a path is rejected
+WITHIN_LIMITS, MAX_SHARE = 1.0 + 1e-6, 2.0  # of the limits: up to here kept; beyond, rejected
 AFTER = 0.5  # [s] of the path behind the way into it, tried with it
 NO_OFFSET = 1e-9  # [rad or m], distance from the start of a path that counts as none
 DRIFT_SHARE = 0.1  # of the limits of torque and torque rate, for what a plan did not foresee
@@ -138,7 +138,7 @@ class Reference:
         self.scaling, self._drift = joined
 
     def ahead(self, seconds: float, dt: float) -> "Reference":
-        """Return what this reference will be after so many seconds, in steps of dt [s]."""
+        """Return this reference as it will be `seconds` later, in steps of dt [s]."""
         other = copy.copy(self)
         other.scaling = self.scaling.copy()
         for _ in range(round(seconds / dt)):
@@ -241,7 +241,7 @@ class Reference:
             start = scaling.start(table, motion, rate)
             until = stretch * seconds * rate + AFTER
             found.append((scaling.trial(start, dt, until), start))
-            if found[-1][0] <= KEPT:
+            if found[-1][0] <= WITHIN_LIMITS:
                 break
         share, start = min(found, key=lambda item: item[0])
         if share > MAX_SHARE:

@@ -27,9 +27,12 @@ WEIGHT = 0.02  # of the torque limit, beyond the weight
 CLOCK_ACCELERATION, CLOCK_JERK = 15.0, 300.0  # limits of the clock itself [1/s, 1/s^2]
 WEIGHTS = (1e3, 3e4, 3e5)  # of the time in the barrier function [1/s]
 MAX_STEPS = 25  # for each of them
-SETTLED = 10.0  # decrease of the barrier function that a step is worth
-FIRST, LEAST = 0.5, 1e-7  # y at the start, of the smallest y_max
-NEARLY = 0.9  # of a start
+MIN_DECREASE = 10.0  # of the barrier function: a step that promises less ends the search
+START_Y, MIN_START_Y = (
+    0.5,
+    1e-7,
+)  # y at the start, least one tried, over y_max
+START_SHARE = 0.9  # of y_max and of a given start, so that the search begins within the limits
 BACKTRACK, MAX_BACKTRACKS = 0.5, 25
 ARMIJO = 0.05  # of the decrease that a step promises
 
@@ -192,7 +195,7 @@ def _fastest(cells, limits, y_max, ds, weights, y, work):
         for _ in range(MAX_STEPS):
             _newton(cells, limits, y_max, ds, y, weight, work)
             promised = _solve(work, step)
-            if not promised < -SETTLED:
+            if not promised < -MIN_DECREASE:
                 break
             size, better = 1.0, np.inf
             for _ in range(MAX_BACKTRACKS):
@@ -233,11 +236,11 @@ def speed_profile(
     bounds = np.array([np.append(limit, x) for limit, x in zip(limits, more, strict=True)])
     y_max, weights = np.ascontiguousarray(y_max), np.array(WEIGHTS)
     if start is not None:
-        y = NEARLY * min(1.0, float((y_max / start).min())) * start
+        y = START_SHARE * min(1.0, float((y_max / start).min())) * start
         weights = weights[1:]
     if start is None or not _is_within(cells, bounds, y_max, ds, y):
-        y = np.full(count + 1, FIRST * y_max.min())
-    least = LEAST * y_max.min()
+        y = np.full(count + 1, START_Y * y_max.min())
+    least = MIN_START_Y * y_max.min()
     while not _is_within(cells, bounds, y_max, ds, y) and y.min() > least:
         y *= 0.5
     if y.min() > least:

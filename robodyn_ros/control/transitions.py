@@ -2,8 +2,8 @@
 
     (mode, event) -> (next mode, action) of the first row whose guard holds
 
-A pair without such a row is ignored. Guards and actions are methods of `Supervisor` and
-`ArmTorque` with these names.
+A pair without such a row is ignored. A guard is an entry of `GUARDS` in `supervisor`; an action is
+a method of `Supervisor`, with an underscore before its name, or of `ArmTorque`.
 """
 
 from enum import Enum

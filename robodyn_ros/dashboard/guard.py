@@ -1,11 +1,12 @@
 """Access check of the page: only a browser on this machine that shows this page gets in.
 
 The server listens on 127.0.0.1 only. That does not keep out other web pages in the same browser:
-they can open a websocket to it (their Origin tells), or let their own host name point to 127.0.0.1
-(the Host header tells). viser has no hook for such a check: it calls `websockets.serve` in the
-middle of a private method, and a proxy in front would leave viser's own port open to the same
-pages. So `websockets.serve` is replaced while viser starts, to put the check before viser's
-answer. `guarded_server` then tries the check out and raises if it did not take effect.
+they can open a websocket to it (recognised by their Origin), or let their own host name point to
+127.0.0.1 (recognised by the Host header). viser has no hook for such a check: it calls
+`websockets.serve` in the middle of a private method, and a proxy in front would leave viser's own
+port open to the same pages. So `websockets.serve` is replaced while viser starts, to put the check
+before viser's answer. `guarded_server` then tries the check out and raises if it did not take
+effect.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ TYPING_TIME = 0.4  # [s] without a change, after which a number is sent: its dig
 class ParameterInput:
     """One input: sends what the user changes, shows what the node has.
 
-    A browser changes the handle's value at any time, from another thread. So no callback tells of
+    A browser changes the handle's value at any time, from another thread. So no callback reports
     it, which may come after a frame has put the node's value back: whatever the page did not put
     there itself is the user's.
     """

@@ -31,7 +31,7 @@ HINT = (
 )
 READ_ONLY_HINT = (
     WATCH,
-    "A line of a chart that crosses a dashed one is felt as a contact.",
+    "A line of a chart that crosses a dashed one is a contact.",
     "This page is read-only: start it without --read-only to push and to tune.",
 )
 

@@ -216,7 +216,7 @@ class CollisionDetector:
         if self._settled <= self.settling:
             return CollisionState(Level.UNKNOWN, reason=self._reason)
         if self._state is None or found & CHANGED:
-            self._state = self._told()
+            self._state = self._present_state()
         return self._state
 
     @property
@@ -238,7 +238,7 @@ class CollisionDetector:
         self.reset(reason)
         return CollisionState(Level.UNKNOWN, reason=reason)
 
-    def _told(self) -> CollisionState:
+    def _present_state(self) -> CollisionState:
         contact, collision = (self._rows(level)[int(ON)] != 0.0 for level in range(2))
         level = Level.CLEAR
         if contact.any() or collision.any():

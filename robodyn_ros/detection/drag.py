@@ -27,10 +27,10 @@ from .noise import windowed_means
 
 Array = npt.NDArray[np.float64]
 
-MOVING = 0.02  # [rad/s or m/s]: a slower joint tells nothing
+MOVING = 0.02  # [rad/s or m/s]: slower joints are left out
 MIN_MOVING = 200  # samples in motion
 KEPT = 0.9  # share of the samples that each round of the fit keeps
-ROUNDS = 3
+FIT_ROUNDS = 3  # each without the worst samples of the one before
 WORTH = 0.95  # of the error on recordings left out: what leaves more is not worth another term
 FOLDS = 10  # groups of recordings, each left out once
 SPEEDS = (0.05, 0.02, 0.01)  # [rad/s or m/s] within which dry friction changes sign,
@@ -120,7 +120,7 @@ def _fit(pieces: Sequence[Array]) -> Array:
     """Return the coefficients (2,) by least squares, trimmed."""
     table = np.vstack(pieces)
     law: Array = np.zeros(2)
-    for _ in range(ROUNDS):
+    for _ in range(FIT_ROUNDS):
         law = np.asarray(
             np.linalg.lstsq(table[:, :2], table[:, 2], rcond=1e-6)[0], dtype=np.float64
         )

@@ -8,7 +8,7 @@ There are two ways to s:
 - **Changes and load**, for real arms in motion, with an offset and dry friction of each joint left
   open: over the last second the changes of F(tau) follow s times those of w; or the loaded joints
   do, for an s that no payload makes. A push or a payload adds to the effort, but the changes of
-  the rest still follow with s = 1: then no scale is told.
+  the rest still follow with s = 1: then no scale is reported.
 
 No push does that for long: it would have to follow weight and motion on all joints alike.
 """
@@ -44,7 +44,7 @@ MIN_LOAD = 2.0  # noise levels of a loaded joint's torque
 MIN_PATH = 0.05  # [rad or m] that a joint must have moved, of late
 NOISE_SHARE = 0.02  # of the effort limit: noise level, unless the threshold is lower
 DRY_SPEED = 0.05  # [rad/s or m/s] at which dry friction is fully there
-MIN_REVERSALS = 0.02  # variance of the direction of motion from which on friction can be told
+MIN_REVERSALS = 0.02  # variance of the direction of motion above which friction can be estimated
 EXPLAINED, ALIKE = 0.85, 2.0  # share that an extreme scale must explain; factor between joints
 SIGN_EXPLAINED = 0.6  # the same for a reversed sign, which no push and no payload makes
 STRICT_EXPLAINED, STRICT_ALIKE = 0.97, 1.15  # the same for scales between the extreme ones
@@ -64,12 +64,12 @@ RELEASE_WINDOW, RELEASE_TIME = 0.05, 0.1  # [s], of a usual ratio that ends the 
     MEAN_W, MEAN_M, MEAN_X, C_WW, C_WM, C_MM, C_WX, C_MX, C_XX, ROWS,
 ) = (U(k) for k in range(18))  # fmt: skip
 # Scalars: for how long the residual has been large, and not large; time since the start, of
-# changes seen, and for which these have told a scale [s]; the scale told (NaN: none); fast sums of
+# changes seen, and for which these have shown one scale [s]; that scale (NaN: none); fast sums of
 # m w and w^2, and for how long their ratio has been usual [s]; path of late [rad or m]; scale,
 # share explained and number of joints, of the changes and of the load; time since these were
-# compared [s], and the scale that they told
+# compared [s], and the scale that they show
 (
-    LARGE_TIME, CALM_TIME, ELAPSED, SEEN, HELD, TOLD, FAST_MW, FAST_WW, USUAL_TIME, PATH,
+    LARGE_TIME, CALM_TIME, ELAPSED, SEEN, HELD, FOUND_SCALE, FAST_MW, FAST_WW, USUAL_TIME, PATH,
     CHANGE_SCALE, CHANGE_SHARE, CHANGE_JOINTS, LOAD_SCALE, LOAD_SHARE, LOAD_JOINTS,
     PAUSED, IN_MOTION, SCALARS,
 ) = (U(k) for k in range(19))  # fmt: skip
@@ -235,9 +235,9 @@ def _scale_in_motion(own, common):
     clear = share > enough and loaded and not usual
     heavy = common[LOAD_SHARE] > LOAD_EXPLAINED and _is_extreme(load) and common[PATH] > MIN_PATH
     for loads in (False, True):
-        told, most = (load, ALIKE) if loads else (scale, factor)
-        if (heavy if loads else clear) and _agree(own, loads, told, most):
-            return told
+        found, most = (load, ALIKE) if loads else (scale, factor)
+        if (heavy if loads else clear) and _agree(own, loads, found, most):
+            return found
     return 1.0
 
 
@@ -264,14 +264,14 @@ def find_scale(own, common, r, tau, qd, dt, blend):
     if _is_usual(scale) and common[HELD] > MIN_HELD:
         scale = in_motion
     if not _is_usual(scale):
-        common[TOLD], common[USUAL_TIME] = scale, 0.0
+        common[FOUND_SCALE], common[USUAL_TIME] = scale, 0.0
         return scale
     ratio = common[FAST_MW] / common[FAST_WW] if common[FAST_WW] > 0.0 else 1.0
-    if not math.isnan(common[TOLD]):
+    if not math.isnan(common[FOUND_SCALE]):
         common[USUAL_TIME] = common[USUAL_TIME] + dt if _is_usual(ratio) else 0.0
         if common[USUAL_TIME] < RELEASE_TIME:
-            return common[TOLD]
-        common[TOLD] = math.nan
+            return common[FOUND_SCALE]
+        common[FOUND_SCALE] = math.nan
         _forget_changes(own, common)
     started = common[ELAPSED] < OPEN_TIME and common[LARGE_TIME] > common[ELAPSED] - LATE
     return math.nan if started and large and _is_extreme(ratio) else 1.0
@@ -291,10 +291,10 @@ def restart_scale(own, common):
     """Clear the filtered torque, as the observer clears its residual, and the evidence. A
     reported scale stands until the effort is a torque again.
     """
-    told = common[TOLD]
+    found = common[FOUND_SCALE]
     for k in range(U(common.size)):
         common[k] = 0.0
-    common[TOLD] = told
+    common[FOUND_SCALE] = found
     common[CHANGE_SCALE] = common[LOAD_SCALE] = 1.0
     for k in range(U(own.shape[1])):
         own[TAU, k] = own[FILLED, k] = 0.0
@@ -338,7 +338,7 @@ class EffortScale:
 
     def forget(self) -> None:
         """Clear the filtered torque and the reported scale."""
-        self.common[int(TOLD)] = math.nan
+        self.common[int(FOUND_SCALE)] = math.nan
         restart_scale(self.own, self.common)
 
     def continue_from(self, other: "EffortScale") -> None:

@@ -46,7 +46,7 @@ class Isolation:
     """
 
     link: str | None
-    confidence: float  # 0 to 1; of ContactIsolator, the probability of what `name` tells
+    confidence: float  # 0 to 1; of ContactIsolator, the probability of `name`
     reason: str = ""
     beyond: bool = False
     innermost: str | None = None  # the first link that may be touched
@@ -76,26 +76,26 @@ def isolate(
     """
     (r,) = checked(model, r=r)
     share = np.abs(r) / np.maximum(as_thresholds("noise", noise, model.n).base, 1e-12)
-    felt = [row for row in range(len(model.link_names)) if share[model.coordinate[row]] > 1.0]
-    if not felt:
-        return Isolation(None, 0.0, "no joint feels more than its noise")
-    outermost = felt[-1]
+    loaded = [row for row in range(len(model.link_names)) if share[model.coordinate[row]] > 1.0]
+    if not loaded:
+        return Isolation(None, 0.0, "no joint exceeds its noise")
+    outermost = loaded[-1]
     branch = set()
     row = outermost
     while row >= 0:
         branch.add(row)
         row = int(model.parent[row])
-    if not set(felt) <= branch:
-        return Isolation(None, 0.0, "joints on several branches feel something")
+    if not set(loaded) <= branch:
+        return Isolation(None, 0.0, "joints on several branches exceed their noise")
     strength = float(share[model.coordinate[outermost]])
     if strength < clear:
         joint = model.body_joint_names[outermost]
-        reason = f"joint '{joint}' hardly feels it: the force may act on the link before"
+        reason = f"joint '{joint}' barely exceeds its noise: the force may act on the link before"
         return Isolation(None, 0.0, reason)
     rows = range(outermost + 1, len(model.link_names))
     beyond = [float(share[model.coordinate[i]]) for i in rows if _carries(model, outermost, i)]
     quiet = max(beyond, default=0.0)
-    # How far what is felt stands out from what is not, as a share between 0 and 1
+    # By how much this joint exceeds those beyond it, as a share between 0 and 1
     confidence = 1.0 - math.exp(-(strength - quiet) / clear)
     return Isolation(model.link_names[outermost], max(confidence, 0.0))
 
@@ -175,7 +175,7 @@ class ContactIsolator:
         posterior = np.exp(evidence - evidence.max())
         posterior /= posterior.sum()
         best = int(np.argmax(posterior))
-        told = dict(zip(model.link_names, posterior.tolist(), strict=True))
+        probability = dict(zip(model.link_names, posterior.tolist(), strict=True))
         sure = lead == 1.0 or posterior[best] >= lead * (1.0 - posterior[best])
         near = posterior * lead >= posterior[best]
         first = best if sure else int(np.flatnonzero(near)[0])
@@ -186,9 +186,9 @@ class ContactIsolator:
             names = [model.link_names[i] for i in np.flatnonzero(near)]
             reason = f"a push on {' or '.join(names)} explains the residual"
             if not carried[near].all():
-                return Isolation(None, 0.0, reason, posterior=told)
+                return Isolation(None, 0.0, reason, posterior=probability)
             total = float(posterior[carried].sum())
-            return Isolation(None, total, reason, True, name, posterior=told)
+            return Isolation(None, total, reason, True, name, posterior=probability)
         outer = np.flatnonzero(carried & (np.array(rows) != first))
         alike = [i for i in outer if fit[i] > fit[first] - AS_WELL and posterior[i] > POSSIBLE]
         inner = [i for i in range(first) if _carries(model, i, first)]
@@ -197,16 +197,20 @@ class ContactIsolator:
         if inner and not alike:
             innermost = model.link_names[inner[0]]
             reason = f"a push on {innermost} explains the residual as well"
-            total = sum(told[model.link_names[i]] for i in rows if _carries(model, inner[0], i))
-            return Isolation(name, total, reason, True, innermost, force, point, None, told)
+            total = sum(
+                probability[model.link_names[i]] for i in rows if _carries(model, inner[0], i)
+            )
+            return Isolation(name, total, reason, True, innermost, force, point, None, probability)
         if not alike:
             pose = forward_kinematics(model, q, name)
             place = pose[:3, :3].T @ (point - pose[:3, 3])
-            return Isolation(name, told[name], "", False, name, force, point, place, told)
+            return Isolation(
+                name, probability[name], "", False, name, force, point, place, probability
+            )
         others = " or ".join(model.link_names[i] for i in alike)
         reason = f"a push on {others} through the joint's axis explains the residual as well"
         total = float(posterior[carried].sum())
-        return Isolation(name, total, reason, True, name, posterior=told)
+        return Isolation(name, total, reason, True, name, posterior=probability)
 
     def _noise(self, covariance: npt.ArrayLike) -> Array:
         n, S = self.model.n, as_numbers("covariance", covariance)

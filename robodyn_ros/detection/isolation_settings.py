@@ -17,7 +17,7 @@ class IsolationSettings(ParameterSet):
 
     lead: float = setting(
         1.0,
-        "the named link must be so many times likelier than all others; 1: always name one",
+        "least odds of the named link against all others; 1: always name one",
         low=1.0,
         high=1e6,
     )

@@ -27,7 +27,7 @@ from .isolation import ContactIsolator, Isolation
 
 Array = npt.NDArray[np.float64]
 
-MAX_CHANGES = 2  # of the name, per contact; one is kept for the end
+MAX_CHANGES = 2  # of the name, per contact; one is reserved for the end
 PART_TIME = 1e-3  # [s] of samples for each link that is weighed
 
 NO_ANSWER = Isolation(None, 0.0)
@@ -116,9 +116,9 @@ class LinkNaming:
 class LinkDecisions:
     """Makes the decisions that the monitor's step asks for, part by part, sample by sample.
 
-    How much is done at a sample follows from the times of samples alone: what a node says is what
-    an offline run says. One link is weighed for each PART_TIME; where the period is longer than
-    that of all links, the decision is made at once.
+    How much is done at a sample follows from the times of samples alone, so a node and an offline
+    run give the same answers. One link is weighed for each PART_TIME; where the period is longer
+    than that of all links, the decision is made at once.
     """
 
     def __init__(self, isolator: ContactIsolator, covariance: Callable[[Array], Array]) -> None:

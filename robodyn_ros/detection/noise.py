@@ -19,9 +19,9 @@ it bounds the error of the mean, and y counts only as far as it exceeds that.
 The bias b is what sensors and model are off by. It is learnt while the arm is untouched: while the
 score of all tests has been below `doubt` for `quiet` seconds; otherwise it is frozen. At the start
 the mean of the first moments is taken for it, up to `start_limit`; a contact that is there already
-and exceeds this limit is therefore told. The first moments must be steady: while the windows leave
-their mean by more than `doubt`, as in the jolt of an arm that starts to move, it begins anew, for
-LONGEST_TARE times `start_time` at most.
+and exceeds this limit is therefore reported. The first moments must be steady: while the windows
+leave their mean by more than `doubt`, as in the jolt of an arm that starts to move, it begins
+anew, for LONGEST_TARE times `start_time` at most.
 
 A contact begins at a score of 1 and ends below RELEASE, or when the score falls suddenly far below
 its peak: dry friction keeps some of the torque in the joints when a hand lets go. The remainder is
@@ -62,7 +62,7 @@ REST_TIME = (
 NOISE_PER_THRESHOLD = 0.1  # deviation over contact threshold, where no noise is tuned
 LONGEST_TARE = 4.0  # times `start_time`: the bias is taken although the torque is not steady
 RESTING = 0.25  # share of the speed of creeping: no joint of a resting arm is faster
-COME_TO_REST = 0.05  # how far an arm has not come to rest yet, 1 to 0, when it has
+COME_TO_REST = 0.05  # unrest, from 1 in motion to 0, below which an arm is at rest
 INVOLVED = 0.5  # share of the threshold at which a joint alone is named
 
 # Rows, n numbers each: bias and its limits, at the start and later; sum of the first increments;
@@ -79,7 +79,7 @@ ROWS = LONG + WINDOW_ROWS
 # speed of the motion term; bias rate, doubt, quiet time, time at the start over which the bias is
 # averaged, that time so far, whether it is known, time since the start; calm time; score; level,
 # and time above it; the contact's peak, when it ended, and the valley since; score of a collision;
-# time constant with which an arm comes to rest, and how far it has not yet, 1 to 0
+# time constant with which an arm comes to rest, and its unrest: 1 in motion, fading to 0
 (
     COUNT, TAILS, _LONG_TAIL, WINDOWS, _LONG_WINDOW, THRESHOLDS, _LONG_THRESHOLD, SPEED,
     RATE, DOUBT, QUIET, START_TIME, FIRST_TIME, TARED, TARE_TIME, CALM, SCORE, LEVEL, ABOVE,
@@ -124,7 +124,7 @@ def spikes(tau: Array) -> Array:
 
 @inline
 def still_unrest(unrest, qd, dt, speed, time_constant):
-    """Return 1 while a joint moves; then it fades."""
+    """Return the unrest after dt [s]: 1 while a joint moves; then it fades."""
     fastest = 0.0
     for k in range(U(qd.size)):
         fastest = max(fastest, abs(qd[k]))
@@ -133,7 +133,7 @@ def still_unrest(unrest, qd, dt, speed, time_constant):
 
 @kernel("void(vector, matrix, float64, float64, vector)")
 def unrest_of(t, qd, speed, time_constant, unrest):
-    """Write how far an arm has not come to rest, 1 to 0, at all samples of a recording."""
+    """Write the unrest of an arm, 1 in motion and fading to 0, at all samples of a recording."""
     last = 0.0
     for k in range(U(t.size)):
         dt = t[k] - t[k - U(1)] if k > 0 else 0.0

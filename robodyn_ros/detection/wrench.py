@@ -88,8 +88,10 @@ def force_doubt(
     if int(moves.sum()) < 3:
         return math.inf
     # r = J^T F: noise passes into F through the inverse of the least singular value
-    felt = np.linalg.svd(jacobian(model, q, link, point)[:3, moves] / off[moves], compute_uv=False)
-    return 1.0 / float(felt[-1]) if felt[-1] > DAMPING * felt[0] else math.inf
+    singular = np.linalg.svd(
+        jacobian(model, q, link, point)[:3, moves] / off[moves], compute_uv=False
+    )
+    return 1.0 / float(singular[-1]) if singular[-1] > DAMPING * singular[0] else math.inf
 
 
 def followed_force(

@@ -45,15 +45,23 @@ _machine = f"{sys.version} {numba.__version__} {llvm.get_host_cpu_name()}"
 _root = Path(__file__).parents[1]
 
 
+BASE = ("dynamics", "sensing")  # parts whose kernels those of all other parts call
+
+
 @cache
 def edition(part: str) -> str:
     """Return the digest for kernels of a part of the package, such as 'detection': of this part
     and of those below it that have kernels.
+
+    It builds on that of the parts below, which is computed once: if a source changes while a
+    process imports the package, the name of a kernel still says which others it calls.
     """
-    folders = dict.fromkeys(("dynamics", "sensing", part))
+    above = part not in BASE
+    below = edition(BASE[0]) if above else _machine
+    digest = hashlib.sha1(below.encode(), usedforsecurity=False)
+    folders = (part,) if above else BASE
     sources = [path for name in folders for path in sorted((_root / name).rglob("*.py"))]
-    digest = hashlib.sha1(_machine.encode(), usedforsecurity=False)
-    for path in [Path(at.__file__), *sources]:
+    for path in sources if above else [Path(at.__file__), *sources]:
         digest.update(path.read_bytes())
     return digest.hexdigest()[:12]
 
@@ -69,8 +77,8 @@ class Kernel:
 
     `compiled` is what the compiler makes of it, from its cache if it is there, and can be called;
     `alone` cannot until all that it calls is compiled, too. Of several processes that need it at
-    once, one compiles it. on_request: kernels that call it do not see to it that it is there;
-    that is up to whoever makes them call it.
+    once, one compiles it. on_request: it is not compiled with the kernels that call it; the
+    program compiles it before it makes them call it.
     """
 
     def __init__(
@@ -150,8 +158,8 @@ def callees(target: Any) -> list[Any]:
 def _type_of_kernel(kernel: Kernel, context: Any) -> Any:
     """Tell the compiler how a function calls a kernel.
 
-    Another kernel sees to it that this one is there. A function of `njit` does not: it must not be
-    cached on disk, because only its compilation loads the kernels that it calls.
+    A kernel is compiled together with those that it calls. A function of `njit` is not: it must not
+    be cached on disk, because only its compilation loads the kernels that it calls.
     """
     if not _at_work:
         _ = kernel.compiled

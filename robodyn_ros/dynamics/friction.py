@@ -32,7 +32,7 @@ from .mass_matrix import _mass_matrix
 
 REST_SPEED = 1e-3  # [rad/s or m/s]: below it a joint is at rest
 RELAXATION_TIME = 0.1  # [s], time constant with which s decays at rest
-STIFFEST = 50.0  # steps over relaxation times: the mean is the end
+MAX_RELAXATION = 50.0  # relaxation times in a step: beyond, the mean is the end
 LEAST_INERTIA = 1e-9  # [kg m^2 or kg]
 WIDTH = 0.02  # [rad/s or m/s], of the step where a sharp one would follow noise
 
@@ -95,7 +95,9 @@ def friction_of_drive(p, f, d, s, v, tau):
 
 @inline
 def next_sign(p, f, d, s, before, begun, v, dt):
-    """Return s at a sample of the velocity v, dt after the one before; it begins unbent."""
+    """Return s at a sample of the velocity v, dt after the one before; with presliding it is 0 at
+    the first sample.
+    """
     if p[f + at.PRESLIDING * d] <= 0.0:
         return sliding(p, f, d, s, v, dt)
     return sliding(p, f, d, s, 0.5 * (before + v), dt) if begun else 0.0
@@ -106,7 +108,7 @@ def mean_loss(before, after, v_before, v, inertia, dt):
     """Return the mean friction over a step of dt [s] from its values and speeds at both ends."""
     x = 0.0
     if v != v_before:
-        x = min((after - before) / (v - v_before) * dt / inertia, STIFFEST)
+        x = min((after - before) / (v - v_before) * dt / inertia, MAX_RELAXATION)
     share = 0.5 - x / 12.0 if x < 0.01 else 1.0 / x - 1.0 / math.expm1(x)
     if x <= 0.0:
         share = 0.5

@@ -82,7 +82,7 @@ class InlineCode(JITCodeLibrary):
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class InlineLowering(NativeLowering):
-    """Translation of a function that is only inlined: nobody will ask for its address."""
+    """Translation of a function that is only inlined, so no address is needed."""
 
     _name = "inline_lowering"
 

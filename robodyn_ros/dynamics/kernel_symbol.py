@@ -17,7 +17,7 @@ from numba.extending import lower_builtin
 
 
 class KernelSymbol:
-    """A kernel in the eyes of others. Its address must be set before one of them runs."""
+    """A kernel as its callers see it. Its address must be set before one of them runs."""
 
     def __init__(self, name: str, signature: Any) -> None:
         self.name, self._signature = name, signature

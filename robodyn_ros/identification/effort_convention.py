@@ -4,9 +4,9 @@ The effort of each joint is fitted by what could be in it,
 
     effort = s_g g(q) + s_a (M qdd + C qd) + f_c tanh(qd / w) + f_v qd + o,
 
-with g, M, C of the model. Joints that carry weight tell the most: s_g is the scale with its sign,
+with g, M, C of the model. Joints that carry weight count most: s_g is the scale with its sign,
 near 0 if the driver has removed gravity while s_a is not. Friction beside the largest gravity
-torque of a joint tells the side: behind a gear there is little, before it a tenth.
+torque of a joint shows the side: behind a gear there is little, before it a tenth.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ HEAVY = 0.15  # share of the arm's largest gravity torque: a joint that carries 
 KNOWN_SCALE, SEEN_SHARE = 0.25, 0.1
 MIN_SWING = 0.02  # of the arm's largest gravity torque, by which a joint's weight must vary
 RIGHT_SCALE = 1.4  # a scale within this factor of 1 is torque: inertias of URDFs err that much
-RIGHT_INERTIAL_SCALE = 2.0  # the same where only inertia tells it, to which rotors add
+RIGHT_INERTIAL_SCALE = 2.0  # the same where only inertia shows it, to which rotors add
 CURRENT_SCALE = 0.4  # effort per torque below which it is a current: gears make 3 to 50 N m/A
 REMOVED_SHARE = 0.3  # s_g over s_a below which gravity is removed
 LINK_FRICTION = 0.045  # friction over the largest gravity torque: below it, the link's side
 FRICTION_DOUBT = 2.0  # standard deviations by which that must be sure
 AT_REST = 0.005  # [rad/s or m/s]
 REST_TIME = 0.2  # [s] for which an arm rests
-REST_SHARE = 0.3  # weight of a posture at rest, of the largest, that tells a sign
+REST_SHARE = 0.3  # weight of a posture at rest, of the largest, that shows the sign
 
 
 class JointFit(NamedTuple):
@@ -65,7 +65,7 @@ class JointFit(NamedTuple):
     largest_gravity: float  # [N m or N] over all postures
     effort: float  # standard deviation
     error: float  # standard deviation of what the fit leaves
-    moves: bool  # to and fro, so that friction can be told from an offset
+    moves: bool  # to and fro, which separates friction from an offset
     heavy: bool  # carries a good part of the arm's weight
     swings: bool  # and that weight varies over the motion
 
@@ -115,7 +115,7 @@ def effort_convention(model: RobotModel, log: Log) -> EffortConvention:
     """Return what the effort in a log is; its `tau` is the effort as the driver reports it.
 
     Some seconds of motion of the joints that carry weight are needed; from an arm at rest only
-    sign, gravity and unit can be told.
+    sign, gravity and unit can be found.
     """
     if log.n != model.n:
         raise ArgumentError(f"the log has {log.n} joints and the model {model.n}")
@@ -170,7 +170,7 @@ def _fits(
     g = gravity_torque(model, q)
     terms = (g, inverse_dynamics(model, q, qd, qdd) - g, np.tanh(qd / FRICTION_WIDTH), qd)
     columns, wanted = [smooth(x) for x in terms], smooth(effort)
-    # Filtered samples are not independent: so many are
+    # Filtered samples are not independent: the number that counts as independent
     independent = max(2.0 * cutoff * (even[-1] - even[0]), 1.0)
     fits = []
     for k, name in enumerate(model.joint_names):

@@ -19,7 +19,7 @@ GOLDEN_ANGLE = np.pi * (3.0 - np.sqrt(5.0))  # [rad]: turns by it fill a circle 
 # Multiples of these, modulo 1, fill a square evenly: powers of 1/1.3247…
 EVEN = np.array([0.7548776662466927, 0.5698402909980532])
 Flags = npt.NDArray[np.bool_]
-INSIDE = 1e-6  # [m]: a point must be so deep inside a shape to be hidden by it
+INSIDE = 1e-6  # [m], depth in a shape from which on a point is hidden by it
 STL_HEADER, STL_TRIANGLE = 84, 50  # bytes
 STL_FIELDS = np.dtype([("normal", "<3f4"), ("corners", "<9f4"), ("attribute", "<u2")])
 

@@ -34,7 +34,7 @@ from .urdf_geometry import (
 POINTS_PER_LINK = 600
 RADIUS_PER_REACH = 0.045  # of the capsule that stands for an unknown shape
 MIN_LENGTH = 1e-3  # [m], of a capsule
-_SURFACES = "surfaces"  # key among what is kept with a model
+_SURFACES = "surfaces"  # key in RobotModel.bound
 MIN_SHARE = 0.05  # of a link's points that lie outside its other shapes
 
 
@@ -78,7 +78,7 @@ def surface_points(
     urdf: path or text of a URDF with <collision> elements, by names of links, instead of the
     model's own. radius: of links without readable geometry [m], by default a share of the arm's
     length. known: take shapes of the package for links without, if the names are those of an arm
-    that it knows. What cannot be read is left out and told in `missing`.
+    that it knows. What cannot be read is left out and listed in `missing`.
     """
     if per_link < 1 or (radius is not None and not radius > 0.0):
         raise ArgumentError(f"per_link and radius must be positive, got {per_link}, {radius}")
@@ -189,7 +189,7 @@ def _spread(shapes: Sequence[Shape], count: int) -> tuple[Array, Array]:
     """Return about `count` points and inward normals on the outside of a link's shapes."""
     share = 1.0
     total = sum(shape.area for shape in shapes)
-    for _ in range(3):  # points inside another shape are dropped: ask for so many more
+    for _ in range(3):  # points inside another shape are dropped: ask for more
         points, normals = [], []
         for shape in shapes:
             number = max(round(count / share * shape.area / total), 1)

@@ -104,7 +104,7 @@ def _places(scheme: str, rest: str, urdf: Path | None) -> Iterator[tuple[Path, s
 
 
 def read_bytes(path: Path, most: int) -> bytes:
-    """Return the content of a regular file of at most so many bytes."""
+    """Return the content of a regular file of at most `most` bytes."""
     if not path.is_file():
         raise OSError(f"{path} is no file")
     with path.open("rb") as file:

@@ -53,7 +53,10 @@ REACT_TO = {"contact": Level.CONTACT, "collision": Level.COLLISION}
 
 
 class ControllerNode(StateNode):
-    """Publishes a command for every joint state; own_law: makes that of `arm.controller: own`."""
+    """Publishes a command for every joint state.
+
+    own_law: makes the law of `arm.controller: own`.
+    """
 
     def __init__(self, own_law: LawMaker | None = None) -> None:
         super().__init__("controller_node", ControllerSettings())
@@ -197,7 +200,7 @@ class ControllerNode(StateNode):
             self._send_command()
 
     def _publish_state(self, t: float) -> None:
-        """Publish mode, reason, and whether the detector was heard, at every change."""
+        """Publish mode, reason, and whether a verdict was received, at every change."""
         state = self.arm.mode, self.arm.reason, self.detector_heard
         if state != self.published_state:
             mode, reason, heard = state

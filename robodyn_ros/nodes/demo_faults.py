@@ -40,13 +40,15 @@ class FaultSpan:
     end: float = math.inf  # [s]
 
     @property
-    def told_as(self) -> str:
-        """Kind as which the detector should name it."""
+    def expected_name(self) -> str:
+        """Kind that the detector should name."""
         return SENSOR_FREEZE if self.kind in FREEZES else self.kind
 
     def is_meant(self, name: Name) -> bool:
         """Return whether a name is the right one."""
-        return name.kind == self.told_as and (self.kind == PAYLOAD or name.joint == self.joint)
+        return name.kind == self.expected_name and (
+            self.kind == PAYLOAD or name.joint == self.joint
+        )
 
 
 @dataclass
@@ -55,7 +57,7 @@ class FaultEvent:
 
     t: float  # [s], since the first residual
     truth: str  # empty: there was none
-    told: str = ""  # empty: nothing
+    reported: str = ""  # empty: nothing
     delay: float | None = None  # [s]
     judgement: str = MISSED
 
@@ -81,13 +83,13 @@ def compare_faults(
     events = []
     for span in spans:
         until = span.end + NAMING_TIME
-        told = [name for name in decided if span.begin <= name.t < min(span.end, until)]
-        told = told or [name for name in decided if span.begin <= name.t < until]
+        given = [name for name in decided if span.begin <= name.t < min(span.end, until)]
+        given = given or [name for name in decided if span.begin <= name.t < until]
         event = FaultEvent(span.begin - start, span.text)
-        right = [name for name in told if span.is_meant(name)]
-        if told:
-            event.told = told[-1].text
-            event.judgement = NAMED if span.is_meant(told[-1]) else WRONG
+        right = [name for name in given if span.is_meant(name)]
+        if given:
+            event.reported = given[-1].text
+            event.judgement = NAMED if span.is_meant(given[-1]) else WRONG
         if right:
             event.delay = right[0].t - span.begin
         if span.kind == PAYLOAD:
@@ -117,7 +119,7 @@ def _judge_mass(event: FaultEvent, span: FaultSpan, masses: Sequence[tuple[float
     """Compare the mass that the detector carries with the true one, if it carries one."""
     carried = [mass for t, mass in masses if span.begin <= t < span.end]
     if carried:
-        event.told += f", carried: {carried[-1]:.2f} kg"
+        event.reported += f", carried: {carried[-1]:.2f} kg"
         if abs(carried[-1] - span.mass) > MASS_ERROR * span.mass:
             event.judgement = WRONG
 
@@ -126,6 +128,6 @@ def _released(start: float, span: FaultSpan, masses: Sequence[tuple[float, float
     event = FaultEvent(span.end - start, f"{span.mass:.3g} kg released")
     after = [(t, mass) for t, mass in masses if t >= span.end]
     if after:
-        event.told, event.delay = f"carried: {after[-1][1]:.2f} kg", after[0][0] - span.end
+        event.reported, event.delay = f"carried: {after[-1][1]:.2f} kg", after[0][0] - span.end
         event.judgement = NAMED if after[-1][1] < NO_MASS else WRONG
     return event

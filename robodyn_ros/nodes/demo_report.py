@@ -17,7 +17,7 @@ from .demo_view import print_tables, verdict
 from .runtime import run
 
 CHECK_PERIOD = 0.5  # [s]
-SCRIPT_TIMEOUT = 10.0  # [s] of residuals within which the plant must have told its script
+SCRIPT_TIMEOUT = 10.0  # [s] of residuals within which the plant's script must have arrived
 AFTER_LAST_PUSH = 4.0  # [s] for the arm to resume after the last push
 RESUME_TIMEOUT = 10.0  # [s] more for an arm that still reacts
 LONGEST_PAUSE = 60.0  # [s] between two pushes; after it the others were missed by this node

@@ -66,7 +66,7 @@ class DemoTrajectory:
         self._sent_at: float | None = None  # [s], until the controller's mode changes
 
     def on_controller(self, mode: str, reason: str, detector_heard: bool) -> None:
-        """Take the controller's mode, the reason for it, and whether it has heard a detector."""
+        """Take the controller's mode, the reason for it, and whether it has received a verdict."""
         self._detector_heard = detector_heard
         if (mode, reason) == (self._mode, self._reason):
             return

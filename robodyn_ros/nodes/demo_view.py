@@ -99,7 +99,7 @@ def faults_table(events: list[FaultEvent]) -> Table:
         table.add_row(
             f"{event.t:.2f}",
             escape(event.truth) or "nothing",
-            escape(event.told) or "nothing",
+            escape(event.reported) or "nothing",
             f"{event.delay:.2f}" if event.delay is not None else "",
             event.judgement if event.right else f"[red]{event.judgement}[/]",
             style="" if event.right else "red",

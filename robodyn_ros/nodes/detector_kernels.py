@@ -16,13 +16,13 @@ from ..dynamics.cpython_binding import builtin, framed
 from ..dynamics.kinematics import _jacobian, _pose
 from ..dynamics.mass_matrix import _mass_matrix
 from ..sensing.effort import applied_torque
-from ..sensing.stamps import heard, is_silent, sample_time
+from ..sensing.stamps import is_silent, note_arrival, sample_time
 from ..sensing.stuck import find_stuck, forget_readings
 from ..sensing.validator import validate
 
 MASS_MATRIX = (builtin, _mass_matrix, framed(_mass_matrix, 1, 1))
 LINKS = (builtin, _jacobian, framed(_jacobian, 1, 1), _pose, framed(_pose, 1, 1))
-SAMPLES = (validate, sample_time, heard, is_silent, find_stuck, forget_readings)
+SAMPLES = (validate, sample_time, note_arrival, is_silent, find_stuck, forget_readings)
 
 DETECTOR = (
     judge, restart, set_step, restart_observer, forget_times, restart_noise, mark_joints,

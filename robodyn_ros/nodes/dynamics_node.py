@@ -197,12 +197,12 @@ class DynamicsNode(StateNode):
         self.log_line(self.fault_log.update(verdict.t, fault))
 
     def _take_payload(self, held: Payload | None) -> None:
-        """Let the model hold this from now on; the next sample tells others."""
+        """Let the model hold this from now on; it is published with the next sample."""
         self.monitor.set_payload(held)
         self.followed, self.set_payload = None, (held,)
 
     def _publish_payload(self, t: float, held: Payload | None, how: str) -> None:
-        """Tell the controller, and the log, what the arm holds; how: found or set."""
+        """Publish and log what the arm holds; how: found or set."""
         self.log_line(payload_line(held, self.payload, how))
         self.payload, self.set_payload = held, ()
         link = self.settings.payload.link or self.monitor.model.link_names[-1]
@@ -222,8 +222,8 @@ class DynamicsNode(StateNode):
                 [Parameter(f"payload.{name}", value=value) for name, value in values.items()]
             )
             response.success = bool(result.successful)
-            told = "release" if found is None else f"{found.mass:.2f} kg on {found.link}"
-            response.message = f"{told} accepted" if result.successful else str(result.reason)
+            what = "release" if found is None else f"{found.mass:.2f} kg on {found.link}"
+            response.message = f"{what} accepted" if result.successful else str(result.reason)
         return response
 
     def _reset(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:

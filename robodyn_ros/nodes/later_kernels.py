@@ -24,8 +24,8 @@ def compile_later(
 ) -> None:
     """Have these kernels compiled by another process, then loaded by a thread of this one.
 
-    say or fail: called with what came of it, if any was missing. To be called before this
-    process runs threads: the other one is a fork of it.
+    say, fail: called with a line for the log when all are compiled, or when that failed; not if
+    none was missing. Call it before this process runs threads: the other one is a fork of it.
     """
     todo = missing(kernels)
     if not todo:
@@ -60,6 +60,6 @@ def have_arrived(kernels: Sequence[Kernel]) -> bool:
 
 
 def wait_for(kernels: Sequence[Kernel]) -> None:
-    """Wait until they have arrived."""
+    """Wait until these kernels are compiled and loaded."""
     while not have_arrived(kernels):
         time.sleep(POLL)

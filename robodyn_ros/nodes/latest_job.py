@@ -45,7 +45,7 @@ class LatestJob(Generic[T]):
             self._wanted, self._found = self._wanted + 1, None
 
     def take(self) -> T | RobodynError | None:
-        """Return the result, or why there is none, once; None before."""
+        """Return the result or the error, once; None before and afterwards."""
         if self._found is None:
             return None
         with self._lock:
@@ -64,7 +64,7 @@ class LatestJob(Generic[T]):
             found = job()
         except RobodynError as error:
             found = error
-        except Exception as error:  # else the thread would end, and nothing would ever be said
+        except Exception as error:  # else the thread would end, and the error be lost
             found = RobodynError(f"{type(error).__name__}: {error}")
         with self._lock:
             if number == self._wanted:

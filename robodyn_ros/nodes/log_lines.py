@@ -59,7 +59,7 @@ class Line(NamedTuple):
 
 
 class ContactLog:
-    """Turns verdicts into the few lines that tell what happened; times are those of samples.
+    """Turns verdicts into the few lines that say what happened; times are those of samples.
 
     wall: a steady clock [s], by which lines about UNKNOWN are throttled: that state may come from
     stamps that go to and fro.
@@ -67,10 +67,10 @@ class ContactLog:
 
     def __init__(self, wall: Callable[[], float] = time.monotonic) -> None:
         self._wall = wall
-        self._level = Level.UNKNOWN  # as told by the last line, or as found at the start
+        self._level = Level.UNKNOWN  # of the last line, or as found at the start
         self._contact: _Contact | None = None  # present one
         self._since: float | None = None  # [s], begin of the present UNKNOWN; None: none yet
-        self._told_cause = ""  # of the present UNKNOWN, as told, without numbers
+        self._logged_cause = ""  # of the present UNKNOWN in the last line, without numbers
         self._unknown_line = -math.inf  # [s], wall time of the last line about UNKNOWN
         self._started = False  # whether the first UNKNOWN is over
 
@@ -90,11 +90,11 @@ class ContactLog:
             self._started, self._since = True, None
         contact.add(verdict)
         where = _where(verdict)
-        if verdict.level <= contact.told_level and not contact.is_news(where, t):
+        if verdict.level <= contact.logged_level and not contact.is_news(where, t):
             return None
-        contact.told_level = max(contact.told_level, verdict.level)
-        contact.tell(where, t)
-        self._level = contact.told_level
+        contact.logged_level = max(contact.logged_level, verdict.level)
+        contact.note_line(where, t)
+        self._level = contact.logged_level
         severity = Severity.ERROR if self._level is Level.COLLISION else Severity.WARN
         force, joints = force_text(verdict.force), _names(verdict.joints)
         if _at_stop(verdict):
@@ -112,9 +112,9 @@ class ContactLog:
                 return None
             self._contact, self._level = None, Level.CLEAR
             return Line(Severity.INFO, f"CLEAR after {contact.duration:.2f} s: {contact.summary}")
-        told, since, first = self._told_cause, self._since, not self._started
-        self._level, self._since, self._told_cause, self._started = Level.CLEAR, None, "", True
-        if told and since is not None:
+        cause, since, first = self._logged_cause, self._since, not self._started
+        self._level, self._since, self._logged_cause, self._started = Level.CLEAR, None, "", True
+        if cause and since is not None:
             return Line(Severity.INFO, f"CLEAR: known again after {max(t - since, 0.0):.2f} s")
         return Line(Severity.INFO, "CLEAR: watching for contact") if first else None
 
@@ -122,17 +122,17 @@ class ContactLog:
         t, contact = verdict.t, self._contact
         self._level, self._contact = Level.UNKNOWN, None
         if self._since is None or _elapsed(self._since, t) == math.inf:
-            self._since, self._told_cause = t, ""
+            self._since, self._logged_cause = t, ""
         lasted, wall = _elapsed(self._since, t), self._wall()
         waited = wall - self._unknown_line
         starting = not self._started and lasted < UNKNOWN_PERIOD
         if contact is None and (starting or waited < UNKNOWN_PERIOD):
             return None
         cause = NUMBERS.sub("", verdict.cause)
-        again = cause == self._told_cause
+        again = cause == self._logged_cause
         if again and waited < UNKNOWN_REMINDER:
             return None
-        self._told_cause, self._unknown_line = cause, wall
+        self._logged_cause, self._unknown_line = cause, wall
         duration = f" for {lasted:.0f} s" if again else ""
         before = f"; before it {contact.summary}" if contact else ""
         return Line(Severity.WARN, f"UNKNOWN{duration}: {verdict.cause}{before}")
@@ -143,11 +143,11 @@ class _Contact:
 
     def __init__(self, t: float) -> None:
         self.begin = self.last_touch = t  # [s]
-        self.told_level, self.told_where = Level.CLEAR, ""
+        self.logged_level, self.logged_where = Level.CLEAR, ""
         self._lines, self._last_line = 0, -math.inf  # about links; [s]
         self._where = ""  # the link in words, or a joint's stop, as last known
         self._forces: list[float] = []  # [N], since then
-        self._joints: dict[str, None] = {}  # in the order in which they were felt
+        self._joints: dict[str, None] = {}  # in the order in which they exceeded their thresholds
 
     @property
     def duration(self) -> float:
@@ -166,15 +166,15 @@ class _Contact:
         self._joints.update(dict.fromkeys(verdict.joints))
 
     def is_news(self, where: str, t: float) -> bool:
-        """Return whether a line should tell where the arm is touched, at the time t [s]."""
-        if where in ("", self.told_where):
+        """Return whether the log should name this place of the contact, at the time t [s]."""
+        if where in ("", self.logged_where):
             return False
         return self._lines < LINK_LINES or _elapsed(self._last_line, t) >= LINK_PERIOD
 
-    def tell(self, where: str, t: float) -> None:
-        """Remember that a line tells this at the time t [s]."""
-        if where and where != self.told_where:
-            self.told_where, self._last_line = where, t
+    def note_line(self, where: str, t: float) -> None:
+        """Remember that a line names this place at the time t [s]."""
+        if where and where != self.logged_where:
+            self.logged_where, self._last_line = where, t
             self._lines += 1
 
     def end(self, ended: Ended) -> None:
@@ -187,10 +187,10 @@ class _Contact:
     def summary(self) -> str:
         """Highest level, the link that was decided last, and the median of the force on it."""
         if not self._where:
-            return f"{self.told_level.name}, link and force unknown ({_names(self._joints)})"
+            return f"{self.logged_level.name}, link and force unknown ({_names(self._joints)})"
         if self._where.endswith(" stop"):
-            return f"{self.told_level.name}, {self._where}"
-        text = f"{self.told_level.name} on {self._where}, "
+            return f"{self.logged_level.name}, {self._where}"
+        text = f"{self.logged_level.name} on {self._where}, "
         if not self._forces:
             return text + force_text(math.nan)
         return f"{text}about {force_text(median(self._forces))}"
@@ -200,22 +200,22 @@ class FaultLog:
     """Turns the names of open cases into lines: one when a fault is named, and when it is over."""
 
     def __init__(self) -> None:
-        self._told: Fault | None = None
+        self._logged: Fault | None = None
         self._since = 0.0  # [s]
         self._last: dict[str, float] = {}  # name: time of its last line [s]
 
     def update(self, t: float, fault: Fault | None) -> Line | None:
         """Return the line that is due at the time t [s], if any."""
-        told = self._told
+        before = self._logged
         if fault is None or fault.kind in UNNAMED:
-            if told is None or fault is not None:  # it may be named again
+            if before is None or fault is not None:  # it may be named again
                 return None
-            self._told, text = None, f"{_kind(told)} is over after {t - self._since:.2f} s"
+            self._logged, text = None, f"{_kind(before)} is over after {t - self._since:.2f} s"
             return self._line(t, Severity.INFO, "no fault", text)
-        if told is not None and _kind(told) == _kind(fault):
+        if before is not None and _kind(before) == _kind(fault):
             return None
-        self._since = t if told is None else self._since
-        self._told = fault
+        self._since = t if before is None else self._since
+        self._logged = fault
         severity = Severity.WARN if fault.kind in HARMLESS_KINDS else Severity.ERROR
         text = f"{fault.text()}. {fault.remedy}".rstrip()
         return self._line(t, severity, f"FAULT, {_kind(fault)}", text)
@@ -279,7 +279,7 @@ def _kind(fault: Fault) -> str:
 def _elapsed(since: float, t: float) -> float:
     """Return the time [s] since then; infinite if the clock was reset.
 
-    Stamps are a little behind the clock that tells the time of silence.
+    Stamps are a little behind the clock that measures silence.
     """
     return math.inf if t < since - CLOCK_RESET else max(t - since, 0.0)
 

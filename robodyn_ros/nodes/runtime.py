@@ -74,7 +74,7 @@ def run(
         os.environ.setdefault("ROS_LOG_DIR", os.path.join(os.getcwd(), "log"))
     compile_for_nodes(kernels)
     logger = get_logger("robodyn_ros")
-    compile_later(later, lambda told: logger.info(told), lambda told: logger.error(told))
+    compile_later(later, lambda line: logger.info(line), lambda line: logger.error(line))
     # rclpy's own handlers race with publishing: the context is gone while callbacks still run
     try:
         rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)

@@ -55,7 +55,7 @@ CLOCK_SET = "the clock was set back: by {:.3f} s"
 class SimulatorNode(ArmNode):
     """Steps a plant with the commands that arrive and publishes its measurements.
 
-    own_plant: makes that of `plant.kind: own`.
+    own_plant: makes the plant of `plant.kind: own`.
     """
 
     def __init__(self, own_plant: PlantMaker | None = None) -> None:
@@ -235,8 +235,8 @@ class SimulatorNode(ArmNode):
             self.to_truth.publish(self.truth.at(t))
         if (acting := self.plant.acting) != self.acting:
             self.acting = acting
-            told: list[NamedFault | None] = [_named(one) for one in acting]
-            self.to_faults.publish(fault_state(self.get_name(), t, *(told or [None])))
+            faults: list[NamedFault | None] = [_named(one) for one in acting]
+            self.to_faults.publish(fault_state(self.get_name(), t, *(faults or [None])))
         self.published = time.perf_counter()
         self.to_states.publish(self.states.at(t))
 

@@ -80,7 +80,7 @@ class TopicMeans:
 
 
 class ServiceMeans:
-    """A request to a service. judge: tells what a response means."""
+    """A request to a service. judge: returns what a response means."""
 
     answers = True
 
@@ -179,8 +179,8 @@ def make_means(
 
 
 def _success(response: Any) -> tuple[str, bool]:
-    told = f": {response.message}" if response.message else ""
-    return ("accepted" if response.success else "refused") + told, bool(response.success)
+    detail = f": {response.message}" if response.message else ""
+    return ("accepted" if response.success else "refused") + detail, bool(response.success)
 
 
 def _switch(node: Node, row: MeansSettings) -> Means:

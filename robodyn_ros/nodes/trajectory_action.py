@@ -79,7 +79,7 @@ class TrajectoryAction:
         self._goal: Any = None  # the goal that is followed
         self._ended: Future | None = None  # its error code and text
         self._latest: float | None = None  # [s], when it must be reached
-        self._told = 0.0  # [s], time of the last feedback
+        self._feedback_time = 0.0  # [s], time of the last feedback
         self.server = server(
             node,
             kind,
@@ -94,8 +94,8 @@ class TrajectoryAction:
         goal, arm = self._goal, self.arm
         if goal is None:
             return
-        if abs(arm.time - self._told) >= FEEDBACK_PERIOD:
-            self._told = arm.time
+        if abs(arm.time - self._feedback_time) >= FEEDBACK_PERIOD:
+            self._feedback_time = arm.time
             self.publish_feedback(arm.time)
         late = self._latest is not None and arm.time > self._latest
         if goal.is_cancel_requested:

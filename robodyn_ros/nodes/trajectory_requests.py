@@ -37,7 +37,7 @@ class Request:
 
     path: returns it for a start at this motion and time [s], with the time at which it has begun;
     may run in a thread. taken, refused: called once it is followed, or with the reason why not.
-    wanted: whether it still is.
+    wanted: whether it is still to be followed.
     """
 
     path: Callable[[Motion, float], tuple[Path, float | None]]

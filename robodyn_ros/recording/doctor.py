@@ -95,10 +95,10 @@ class Examination:
             "gravity": found.gravity,
             "side": found.side,
         }  # fmt: skip
-        told = [vars(finding) for finding in self.findings]
+        findings = [vars(finding) for finding in self.findings]
         return {
             "usable": self.usable,
-            "findings": told,
+            "findings": findings,
             "effort": effort,
             "parameters": self.values,
         }

@@ -43,9 +43,9 @@ class ExternalTorque:
     def sentences(self) -> list[str]:
         """Return sign, delay and events in words."""
         sign = "that of the residual" if self.sign > 0 else "minus that of the residual"
-        told = f"sign: {sign} (correlation {self.correlation:+.2f})"
+        text = f"sign: {sign} (correlation {self.correlation:+.2f})"
         if not self.known:
-            told = f"sign: not known (correlation {self.correlation:+.2f}); taken as it is"
+            text = f"sign: not known (correlation {self.correlation:+.2f}); taken as it is"
         late = "later" if self.delay >= 0.0 else "earlier"
         delay = "delay: not known"
         if self.known:
@@ -54,7 +54,7 @@ class ExternalTorque:
             f"events: {self.both} by both; only by the residual: {_times(self.only_residual)}; "
             f"only by the maker's at the same thresholds: {_times(self.only_maker)}"
         )
-        return [told, delay, events]
+        return [text, delay, events]
 
 
 def compared(found: Detection, run: Run, source: str, t: Array, torque: Array) -> ExternalTorque:

@@ -1,7 +1,7 @@
 """`tune`: settings of the monitor from recordings without contact.
 
 It learns the bias limits, the noise of all joints with its thresholds (`learn_noise`), and joint
-thresholds that stay quiet beside it. `smallest_forces` says what the settings can feel.
+thresholds that stay quiet beside it. `smallest_forces` says which forces the settings detect.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ NO_THRESHOLD = 1e6  # [N m or N]
 WIDE_MARGIN = 2.5  # joint thresholds over all that was seen: the noise test is the fine one
 USUAL_GAPS, GAP_MARGIN = 0.999, 1.1  # share of the gaps, and more, that the observer bridges
 POSTURES, DIRECTIONS = 200, 24  # over which the smallest force is taken
-MAX_FORCE = 1e6  # [N]: what takes more is not felt at all, but for rounding
+MAX_FORCE = 1e6  # [N]: a larger one is taken as never detected: its torque is a rounding error
 FOUND = 0.95  # share of postures and directions in which it is found
 
 
@@ -190,7 +190,7 @@ def smallest_forces(
         for k in chosen:
             J = jacobian(model, postures[k], link, model.com[row])[:3]
             needed.append(_needed_force(settings, J.T @ _directions().T, velocities[k], model))
-        # One of them: between a finite force and an infinite one lies nothing
+        # One of the values: nothing lies between a finite force and an infinite one
         forces[link] = float(np.quantile(np.concatenate(needed), FOUND, method="higher"))
     return forces
 
@@ -206,8 +206,8 @@ def _needed_force(settings: MonitorSettings, tau: Array, qd: Array, model: Robot
             W = whitening(window.correlation, model.n)
             shares.append(np.linalg.norm(W @ z, axis=0) / window.threshold)
     largest = np.max(shares, axis=0)
-    felt = largest > 1.0 / MAX_FORCE
-    return np.where(felt, 1.0 / np.where(felt, largest, 1.0), np.inf)
+    detected = largest > 1.0 / MAX_FORCE
+    return np.where(detected, 1.0 / np.where(detected, largest, 1.0), np.inf)
 
 
 def _directions() -> Array:

@@ -78,8 +78,8 @@ def read_csv(
     _reject_damage(table, which, names, rows[0], path)
     steps = np.diff(table[:, which[0][0]], prepend=-np.inf)
     if back := int((steps < 0.0).sum()):
-        told = f"'{path}': {back} of {len(table)} rows left out, whose time goes back"
-        warnings.warn(told, LogWarning, stacklevel=2)
+        text = f"'{path}': {back} of {len(table)} rows left out, whose time goes back"
+        warnings.warn(text, LogWarning, stacklevel=2)
     table = table[steps > 0.0]
     t, q, qd, tau = (table[:, group] for group in which)
     t = t[:, 0]
@@ -116,7 +116,7 @@ def _table(path: Path, delimiter: str | None) -> tuple[list[str], Array]:
     if names and len(names) != width:
         raise ArgumentError(
             f"'{path}': the first line names {len(names)} columns and the next one holds {width}; "
-            "which is which cannot be told"
+            "which is which is not known"
         )
     table = np.empty((len(lines), width))
     for i, line in enumerate(lines):

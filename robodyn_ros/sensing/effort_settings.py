@@ -8,7 +8,7 @@ from ..settings import check, setting
 Numbers = tuple[float, ...]
 
 SOURCES = ("command", "joint_states")
-MOST = 1e6  # a gain, or a torque in N m: larger ones are typing errors
+MAX_VALUE = 1e6  # a gain, or a torque in N m: larger ones are typing errors
 
 
 @dataclass(frozen=True)
@@ -19,11 +19,15 @@ class EffortSettings:
     gain: Numbers = setting(
         (1.0,),
         "torque per unit of effort: a drive gain [N m/A], or -1 for a reversed sign",
-        low=-MOST,
-        high=MOST,
+        low=-MAX_VALUE,
+        high=MAX_VALUE,
     )
     offset: Numbers = setting(
-        (0.0,), "torque reported where the true torque is 0", "N m or N", low=-MOST, high=MOST
+        (0.0,),
+        "torque reported where the true torque is 0",
+        "N m or N",
+        low=-MAX_VALUE,
+        high=MAX_VALUE,
     )
     side: str = setting(
         "motor",

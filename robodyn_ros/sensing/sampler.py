@@ -74,7 +74,7 @@ class Sampler:
         self._reader = JointStateReader(model.joint_names, period)
         self._validator = Validator(model, self.settings, period)
         self._clock, self._limits = self._validator.clock, self._validator.clock_limits
-        self._heard_wall = math.inf  # [s], wall time of the last message about our joints
+        self._arrival_wall = math.inf  # [s], wall time of the last message about our joints
         self._late = False  # silence preceded the next valid sample
         self._behind = 0.0  # [s], the samples' time behind the clock
         self._reset_at: float | None = None  # [s], the clock when it was first seen to be reset
@@ -108,9 +108,9 @@ class Sampler:
         wall = now if wall is None else wall
         if self._reader.only_others(message):
             return self._without_ours(now, wall)
-        if stamps.heard(self._clock, self._limits, now if self.simulated else wall):
+        if stamps.note_arrival(self._clock, self._limits, now if self.simulated else wall):
             self._late = True
-        self._heard_wall = wall
+        self._arrival_wall = wall
         cause = self._reader.reject_layout(message)
         if cause:
             return self._missing(now, cause)
@@ -127,24 +127,24 @@ class Sampler:
         """Return a SILENT sample if no joint state has arrived for longer than allowed, else None;
         to be asked now and then.
         """
-        stopped = wall - self._heard_wall > STOPPED
-        if self.simulated and not stopped and wall - self._heard_wall <= TRANSPORT:
+        stopped = wall - self._arrival_wall > STOPPED
+        if self.simulated and not stopped and wall - self._arrival_wall <= TRANSPORT:
             return None
         if not stopped and not stamps.is_silent(
             self._clock, self._limits, now if self.simulated else wall
         ):
             return None
         return self._missing(
-            now, f"none received for {wall - self._heard_wall:.2g} s", silent=True
+            now, f"none received for {wall - self._arrival_wall:.2g} s", silent=True
         )
 
     def stopped(self, wall: float) -> bool:
         """Whether no joint state arrived for long by wall time, as when simulated time rests."""
-        return wall - self._heard_wall > STOPPED
+        return wall - self._arrival_wall > STOPPED
 
     def _without_ours(self, now: float, wall: float) -> Sample | None:
         """Return a SILENT sample if only messages about other joints arrive."""
-        never = math.isinf(self._heard_wall)
+        never = math.isinf(self._arrival_wall)
         if never or self.silence(now, wall) is not None:
             cause = f"none of our joints ({', '.join(self.model.joint_names)}) is named"
             return self._missing(now, cause, silent=True)
@@ -209,7 +209,7 @@ def _sample_rows(
     """
     n, nothing, behind, late = U(q.shape[1]), clock[:0], 0.0, 0
     for k in range(U(stamp.size)):
-        late |= stamps.heard(clock, time_limits, now[k])
+        late |= stamps.note_arrival(clock, time_limits, now[k])
         code = sample_time(clock, time_limits, stamp[k], now[k])
         found = code * n
         measured = moving[k] != 0

@@ -42,7 +42,7 @@ ROUNDING = 1e-6  # [s], of the difference of two stamps
     TIME,
     VALUE,
     REMARK,
-    HEARD,
+    ARRIVAL,
     PERIOD,
     STATES,
 ) = (U(k) for k in range(15))
@@ -66,7 +66,7 @@ def new_state(period: float) -> Array:
     state = np.zeros(int(STATES))
     state[int(LAST)], state[int(CLOCK)], state[int(LEAD)] = math.inf, -math.inf, math.inf
     state[int(OLD_STAMP)], state[int(RESTARTS)] = math.nan, 1.0
-    state[int(HEARD)], state[int(PERIOD)] = math.inf, period
+    state[int(ARRIVAL)], state[int(PERIOD)] = math.inf, period
     return state
 
 
@@ -152,17 +152,17 @@ def silence_limit(state, limits):
 
 
 @kernel("int64(float64[::1], float64[::1], float64)")
-def heard(state, limits, now):
-    """Note that a message about the arm arrived; return 1 if silence preceded it. now: by the
-    clock that measures silence.
+def note_arrival(state, limits, now):
+    """Note that a message about the arm arrived now, by the clock that measures silence; return 1
+    if silence preceded it.
     """
-    gap = abs(now - state[HEARD])
-    state[HEARD] = now
+    gap = abs(now - state[ARRIVAL])
+    state[ARRIVAL] = now
     return 1 if silence_limit(state, limits) + ROUNDING < gap < math.inf else 0
 
 
 @kernel("int64(float64[::1], float64[::1], float64)")
 def is_silent(state, limits, now):
     """Return 1 if no message has arrived for longer than the silence limit."""
-    gap = abs(now - state[HEARD])
+    gap = abs(now - state[ARRIVAL])
     return 1 if silence_limit(state, limits) < gap < math.inf else 0

@@ -37,8 +37,8 @@ from .stuck import ROWS as STUCK_ROWS
 Array = npt.NDArray[np.float64]
 
 TURN = 2.0 * math.pi
-# A wrong velocity must not reject an arm at rest for long after it: what it integrates to is
-# bounded by so many limits, and forgotten with a time constant [s]
+# After a wrong velocity an arm at rest must be accepted again soon: the integral of the velocity
+# is bounded by this multiple of the limit, and fades with this time constant [s]
 MOST_TRAVEL, FADE_TIME = 2.0, 0.5
 
 # Rows, n numbers each: last valid position, speed limit, whether the joint turns without end, its

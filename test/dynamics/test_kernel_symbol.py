@@ -1,13 +1,15 @@
 """Kernels call each other by symbols: in any order of compilation, and with their errors."""
 
 import re
+from functools import cache
 
 import numpy as np
 import pytest
 from numba import njit
 
 from robodyn_ros.detection.monitor_step import judge
-from robodyn_ros.dynamics.compile import KERNELS, inline, kernel, with_callees
+from robodyn_ros.dynamics import compile as compiler
+from robodyn_ros.dynamics.compile import BASE, KERNELS, inline, kernel, with_callees
 from robodyn_ros.nodes.node_kernels import ALL
 
 
@@ -77,3 +79,35 @@ def test_all_that_a_kernel_calls_is_found(target):
 
 def test_symbols_are_seen():
     assert len(symbols(judge)) > 5
+
+
+def test_kernels_of_a_part_call_those_of_it_and_of_the_parts_below():
+    """The name of a kernel, and so its place in the cache, says no more than that."""
+
+    def part(target):
+        return target.py_func.__module__.split(".")[1]
+
+    for target in ALL:
+        parts = {part(called) for called in with_callees([target])}
+        assert parts <= {*BASE, part(target)}, target.__name__
+
+
+def test_a_source_that_changes_during_an_import_does_not_mix_names(tmp_path, monkeypatch):
+    """Else a cached kernel calls one of an older name, which no later process has."""
+    for name in (*BASE, "control"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "kernels.py").write_text("before", encoding="utf-8")
+    monkeypatch.setattr(compiler, "_root", tmp_path)
+    plain = compiler.edition.__wrapped__
+
+    def editions(meanwhile=lambda: None):
+        monkeypatch.setattr(compiler, "edition", cache(plain))
+        dynamics = compiler.edition("dynamics")
+        meanwhile()
+        return dynamics, compiler.edition("control")
+
+    before = editions()
+    change = tmp_path / "dynamics" / "kernels.py"
+    assert editions(lambda: change.write_text("after", encoding="utf-8")) == before
+    after = editions()
+    assert after[0] != before[0] and after[1] != before[1]

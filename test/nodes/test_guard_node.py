@@ -69,7 +69,7 @@ class Detector:
         """Tell that nothing touches, until the guard is armed or has its reason not to be."""
         guard = self.there.nodes[0].guard
         self.tell("CLEAR", joints=())
-        self.there.until(lambda: guard.heard)
+        self.there.until(lambda: guard.has_verdict)
 
 
 class Driver:

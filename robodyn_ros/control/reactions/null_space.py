@@ -36,7 +36,7 @@ HAND_BRAKING = 15.0  # [1/s], decay rate of the velocity of a hand that moves
 HAND_AT_REST = 0.02  # [m/s, rad/s]
 MAX_BOOST = 3.0  # by which a push is amplified more, as only a part of it moves the arm
 MIN_SHARE = 0.3  # of a push in the null space, by the speed that it causes
-LOOK = 0.02  # [s] of contact after which that is decided
+DECISION_TIME = 0.02  # [s] of contact, then it is decided whether the null space takes the push
 
 # Rows of the reaction's own array, n numbers each; from MASS on an n x n matrix, then six rows
 GAIN, RATE_MAX, DESIRED, SMOOTH, MASS = (U(k) for k in range(5))
@@ -244,10 +244,10 @@ class NullSpace(Reaction):
         """Return what the arm follows: the residual; decide whether the null space takes it."""
         if r is None:
             return None
-        if self.helps and self._pushed < LOOK:
+        if self.helps and self._pushed < DECISION_TIME:
             self._pushed += dt
             self._sum = self._sum + dt * np.asarray(r)
             self._keeper.push_mean = self._sum / self._pushed
-            if self._pushed >= LOOK and self._keeper.share < MIN_SHARE:
+            if self._pushed >= DECISION_TIME and self._keeper.share < MIN_SHARE:
                 self._use(False)
         return Push(np.ascontiguousarray(r), self.yielding.no_push.qd)

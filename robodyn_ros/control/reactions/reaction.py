@@ -45,7 +45,7 @@ def largest_speed(qd):
 
 
 class RestDetector:
-    """Tells when n joints have come to rest: slower than REST_SPEED for REST_TIME.
+    """Detects when n joints have come to rest: slower than REST_SPEED for REST_TIME.
 
     If velocities are noisier than that, as differences of positions are: the integral of the
     velocity did not leave a small range during REST_WINDOW.

@@ -114,15 +114,15 @@ class Guard:
         self.expected.max_force = expect.max_force
 
     @property
-    def heard(self) -> bool:
-        """Whether a verdict has come."""
+    def has_verdict(self) -> bool:
+        """Whether the detector has sent a verdict."""
         return self.report is not None
 
     def blind(self, now: float) -> bool:
         """Return whether a contact could not be seen: no verdict yet, or UNKNOWN for long."""
         since = self._unknown_since
         unknown = since is not None and now - since >= self.settings.unknown_time
-        return not self.heard or unknown
+        return not self.has_verdict or unknown
 
     def armed(self, now: float) -> bool:
         """Return whether a contact would now stop the arm."""
