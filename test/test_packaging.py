@@ -185,6 +185,18 @@ def test_package_xml_names_what_the_launch_files_use():
     assert used - {"robodyn_ros", *sys.stdlib_module_names} <= named
 
 
+def test_package_xml_names_the_ros_packages_that_the_code_imports():
+    package = parse_package(str(ROOT / "package.xml"))
+    named = {dependency.name for dependency in package.exec_depends}
+    text = "\n".join(
+        path.read_text(encoding="utf-8") for path in ROOT.joinpath("robodyn_ros").rglob("*.py")
+    )
+    imported = set(re.findall(r"^ *(?:from|import) (\w+)", text, re.MULTILINE))
+    used = {name for name in imported if re.fullmatch(r"rclpy|\w+_(msgs|srvs|interfaces)", name)}
+    assert {"rclpy", "sensor_msgs", "std_srvs", "rcl_interfaces"} <= used
+    assert used - named == {"control_msgs"}  # the action is offered where it is installed
+
+
 def test_gazebo_is_installed_only_if_asked_for():
     package = parse_package(str(ROOT / "package.xml"))
     package.evaluate_conditions({})
