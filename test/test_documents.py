@@ -322,6 +322,16 @@ def test_views_show_topics_that_exist():
         assert used and used <= known, f"{name}: {used - known}"
 
 
+def test_a_recording_has_what_the_views_show():
+    pytest.importorskip("rclpy", reason="ROS 2 is not installed")
+    from robodyn_ros.nodes.recorder import NODE_TOPICS
+
+    recorded = {topic if topic.startswith("/") else f"/{topic}" for topic in NODE_TOPICS}
+    assert recorded - topics() == set()
+    shown = set().union(*map(view_topics, (ROOT / "rviz").iterdir()))
+    assert shown - recorded == set()
+
+
 def test_views_show_fields_that_exist():
     pytest.importorskip("sensor_msgs", reason="ROS 2 is not installed")
     from diagnostic_msgs.msg import DiagnosticStatus

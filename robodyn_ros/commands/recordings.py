@@ -122,7 +122,7 @@ def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
 @app.command()
 def record(
     topics: Annotated[
-        list[str] | None, Argument(help="Topics; by default all topics of the demo.")
+        list[str] | None, Argument(help="Topics; by default all topics of the nodes.")
     ] = None,
     out: Annotated[
         Path | None, Option(help="Folder of the new bag; by default named by the date.")

@@ -22,18 +22,25 @@ from ..errors import ArgumentError, RobodynError
 from .runtime import signals_caught
 from .terminal import ask_parameters, matching_qos, message_class, open_terminal
 
-DEMO_TOPICS = (
+NODE_TOPICS = (
     "joint_states",
     "effort_controller/commands",
     "simulator_node/external_torque",
+    "simulator_node/fault",
     "simulator_node/push",
     "controller_node/reference",
+    "controller_node/state",
     "controller_node/joint_trajectory",
+    "controller_node/pose_target",
     "dynamics_node/residual",
     "dynamics_node/collision",
     "dynamics_node/collision_state",
     "dynamics_node/external_wrench",
+    "dynamics_node/fault",
     "dynamics_node/markers",
+    "dynamics_node/payload",
+    "guard_node/armed",
+    "guard_node/expect",
     "robot_description",
     "/diagnostics",
     "/clock",
@@ -129,7 +136,7 @@ class Recorder:
     def __init__(self, node: Node, sink: Sink, topics: Sequence[str], namespace: str = "") -> None:
         self.node, self.sink = node, sink
         prefix = "/" + namespace.strip("/") + "/" if namespace.strip("/") else "/"
-        self.wanted = {t if t.startswith("/") else prefix + t for t in topics or DEMO_TOPICS}
+        self.wanted = {t if t.startswith("/") else prefix + t for t in topics or NODE_TOPICS}
         self.topics: dict[str, TopicCount] = {}
         self.unknown: dict[str, str] = {}  # topics of unknown type
         self.begin = self.end = math.inf  # [s], first message, end of the recording

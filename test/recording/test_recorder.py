@@ -105,6 +105,12 @@ def test_nothing_is_lost(recorded):
     assert lost == {}
 
 
+def test_latched_states_are_recorded(recorded):
+    _, printed = recorded
+    states = {"/controller_node/state", "/dynamics_node/collision_state", "/dynamics_node/fault"}
+    assert states <= printed["topics"].keys()
+
+
 def test_topics_come_with_their_definition_and_quality_of_service(recorded):
     path, _ = recorded
     with open_bag(path) as bag:
