@@ -322,6 +322,26 @@ def test_views_show_topics_that_exist():
         assert used and used <= known, f"{name}: {used - known}"
 
 
+def test_the_nodes_topics_have_their_quality_of_service():
+    pytest.importorskip("rclpy", reason="ROS 2 is not installed")
+    from robodyn_ros.nodes.recorder import NODE_TOPICS
+
+    page = (DOCS / "ros.md").read_text(encoding="utf-8")
+    table = page.split("## Quality of service")[1].split("\n\n")[1]
+    told = {name.rpartition("/")[2] for name in re.findall(r"`([~/\w]+)`", table)}
+    assert {topic.rpartition("/")[2] for topic in NODE_TOPICS} - told == set()
+
+
+def test_views_can_be_put_into_a_namespace():
+    page = (DOCS / "views.md").read_text(encoding="utf-8")
+    (command,) = re.findall(r"`(sed [^`]+) foxglove.json`", page)
+    for name in ("foxglove.json", "plotjuggler.xml"):
+        words = [*shlex.split(command), str(ROOT / "rviz" / name)]
+        made = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+        assert '"/left/dynamics_node/' in made and "/left/diagnostics" not in made
+        assert set(re.findall(r'"(/(?!left/)\w+)', made)) <= {"/diagnostics"}
+
+
 def test_a_recording_has_what_the_views_show():
     pytest.importorskip("rclpy", reason="ROS 2 is not installed")
     from robodyn_ros.nodes.recorder import NODE_TOPICS
