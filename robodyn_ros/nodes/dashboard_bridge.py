@@ -33,6 +33,7 @@ from ..model.robot import RobotModel
 from ..model.robots import load_robot
 from ..trajectory.trajectory_msg import TrajectoryPoint
 from . import codec
+from .discovery import here
 from .node_settings import RobotSettings
 from .runtime import LATCHED, spin_until_signal
 from .terminal import open_terminal
@@ -175,8 +176,8 @@ class DashboardBridge:
             raise KeyboardInterrupt
         if not (name or urdf):
             raise ArgumentError(
-                "no dynamics_node names its robot: start the nodes, or give --namespace, "
-                "or --robot or --urdf"
+                f"no dynamics_node names its robot {here()}: start the nodes, or give "
+                "--namespace, or --robot or --urdf"
             )
         locked = tuple(joint for joint in lock or () if joint)
         return RobotSettings(name, "", root, tip, locked).load(urdf), "" if name else urdf

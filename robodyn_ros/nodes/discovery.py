@@ -53,6 +53,11 @@ def refuse_second_demo() -> None:
         )
 
 
+def here() -> str:
+    """Return where nodes are looked for, for people."""
+    return f"in domain {os.environ.get('ROS_DOMAIN_ID', '0')} (ROS_DOMAIN_ID)"
+
+
 def running_nodes(names: Sequence[str]) -> list[str]:
     """Return which nodes of these names, without a namespace, run in this domain."""
     use_loopback()

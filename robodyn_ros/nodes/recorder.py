@@ -19,6 +19,7 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, ReliabilityPolicy
 
 from ..errors import ArgumentError, RobodynError
+from .discovery import here
 from .runtime import signals_caught
 from .terminal import ask_parameters, matching_qos, message_class, open_terminal
 
@@ -223,7 +224,7 @@ def record(
                     break
                 if first == math.inf and now - begun > START_TIMEOUT:
                     raise ArgumentError(
-                        f"no message for {START_TIMEOUT:g} s: do the nodes run, in this domain?"
+                        f"no message for {START_TIMEOUT:g} s {here()}: do the nodes run there?"
                     )
                 if not asked and (detector := _detector(recorder)):
                     asked = True

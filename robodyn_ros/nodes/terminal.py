@@ -23,7 +23,7 @@ from rclpy.signals import SignalHandlerOptions
 from ..errors import ArgumentError
 from ..interrupts import held
 from ..settings import leaves
-from .discovery import use_loopback
+from .discovery import here, use_loopback
 from .node_settings import SETTINGS
 from .parameters import nearest, refused_arguments
 from .runtime import make_executor, shut_down, spin
@@ -218,7 +218,9 @@ def find_topic(node: Node, executor: Any, topic: str) -> tuple[str, Any]:
     spin(executor, discovered, ANSWER_TIMEOUT)
     if len(found) != 1:
         names = ", ".join(sorted(found)) or "none"
-        raise ArgumentError(f"topics that match '{topic}': {names}; `robodyn topics` lists all")
+        raise ArgumentError(
+            f"topics that match '{topic}' {here()}: {names}; `robodyn topics` lists all"
+        )
     ((name, kind),) = found.items()
     return name, message_class(kind)
 
@@ -229,7 +231,7 @@ def _parameter_client(
     client = AsyncParameterClient(node, name)
     spin(executor, client.services_are_ready, timeout)
     if not client.services_are_ready():
-        raise ArgumentError(f"there is no node '{name}' here; is it running, in this domain?")
+        raise ArgumentError(f"there is no node '{name}' {here()}; is it running?")
     return client
 
 

@@ -60,3 +60,13 @@ def test_a_file_is_loaded_as_ros_reads_it(tmp_path, monkeypatch):
     finally:
         node.terminate()
         node.wait(30.0)
+
+
+def test_the_domain_is_named_where_no_node_is_found(monkeypatch):
+    domain = str(own_domain())
+    monkeypatch.setenv("ROS_DOMAIN_ID", domain)
+    monkeypatch.setattr(terminal, "ANSWER_TIMEOUT", 0.2)
+    asked = (lambda: terminal.get_parameters("nobody"), lambda: next(terminal.echo("nothing", 1)))
+    for ask in asked:
+        with pytest.raises(ArgumentError, match=rf"in domain {domain} \(ROS_DOMAIN_ID\)"):
+            ask()

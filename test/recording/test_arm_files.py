@@ -1,5 +1,7 @@
 """The files of named arms: taken over by the nodes, documented, and quiet on recordings."""
 
+import re
+
 import numpy as np
 import pytest
 import yaml
@@ -36,6 +38,18 @@ def test_an_arm_has_its_page(arm):
     assert f"]({arm}.md)" in (ROOT / "docs" / "arms" / "README.md").read_text()
     if arm != "template":
         assert sections(arm)["/**/guard_node"]["means.cancel.target"] in page
+
+
+@each_arm
+def test_its_page_records_the_joint_states_that_the_detector_takes(arm):
+    pytest.importorskip("rclpy", reason="ROS 2 is not installed: pip install '.[ros]'")
+    from robodyn_ros.nodes.recorder import NODE_TOPICS
+
+    page = (ROOT / "docs" / "arms" / f"{arm}.md").read_text()
+    (command,) = re.findall(r"robodyn record ([^#\n]+)", page)
+    topic = sections(arm)["/**/detector_only"]["joint_states"]
+    named = command.partition("--")[0].split()
+    assert topic in named or (not named and topic in NODE_TOPICS)
 
 
 @each_arm
