@@ -200,10 +200,11 @@ def _distance(ring, rows, own, whitening, qd, new, i):
         off -= min(max(off, -wrong), wrong)
         sigma = rows[first + BASE, k]
         sigma += (1.0 - own[UNREST]) * (rows[first + AT_REST, k] - sigma)
+        moving = rows[first + BASE, k] + rows[first + IN_MOTION, k]
+        if moving != sigma:  # between both, which may lie far apart, it stays positive
+            sigma += (moving - sigma) * math.tanh((speed / own[SPEED]) ** 2)
         sigma += rows[first + PER_VELOCITY, k] * speed
         sigma += rows[first + PER_ACCELERATION, k] * abs(qd[k] - rows[VELOCITY, k]) / long
-        if rows[first + IN_MOTION, k] != 0.0:
-            sigma += rows[first + IN_MOTION, k] * math.tanh((speed / own[SPEED]) ** 2)
         z[k] = off / sigma
     total = 0.0
     for k in range(n):
@@ -486,8 +487,9 @@ def deviations(window: NoiseWindow, speed: Array, onset: float) -> Array:
     """
     still = (speed <= RESTING * onset).all(axis=-1, keepdims=True)
     low = np.where(still, resting(window), np.array(window.base))
-    rise = np.array(window.in_motion) * moving_share(speed, onset)
-    return np.asarray(low + rise + np.array(window.per_velocity) * speed)
+    moving = np.array(window.base) + np.array(window.in_motion)
+    between = low + (moving - low) * moving_share(speed, onset)
+    return np.asarray(between + np.array(window.per_velocity) * speed)
 
 
 def mean_noise(model: RobotModel, settings: MonitorSettings, speed: Array) -> Array:

@@ -189,21 +189,33 @@ def smallest_forces(
         needed = []
         for k in chosen:
             J = jacobian(model, postures[k], link, model.com[row])[:3]
-            needed.append(_needed_force(settings, J.T @ _directions().T, velocities[k], model))
+            limit = _thresholds(model, settings, postures[k], velocities[k])
+            torques = J.T @ _directions().T
+            needed.append(_needed_force(settings, torques, velocities[k], limit))
         # One of the values: nothing lies between a finite force and an infinite one
         forces[link] = float(np.quantile(np.concatenate(needed), FOUND, method="higher"))
     return forces
 
 
-def _needed_force(settings: MonitorSettings, tau: Array, qd: Array, model: RobotModel) -> Array:
-    """Return the force [N] at which the first test answers, for torques (n, D) of unit forces."""
+def _thresholds(model: RobotModel, settings: MonitorSettings, q: Array, qd: Array) -> Array:
+    """Return the contact thresholds (n,) [N m or N] in a posture, as the detector has them."""
+    limit, force = settings.contact.thresholds(model).at(np.abs(qd)), settings.force
+    if force.contact > 0.0:
+        J = jacobian(model, q, force.link or model.link_names[-1], force.point)[:3]
+        limit = np.maximum(limit, force.contact * np.linalg.norm(J, axis=0))
+    return np.where(np.isin(model.joint_names, settings.masked), np.inf, limit)
+
+
+def _needed_force(settings: MonitorSettings, tau: Array, qd: Array, limit: Array) -> Array:
+    """Return the force [N] at which the first test answers, for torques (n, D) of unit forces;
+    limit: contact thresholds of the joints (n,).
+    """
     noise, speed = settings.noise, np.abs(qd)
-    limit = settings.contact.thresholds(model).at(speed)
     shares = [(np.abs(tau) / limit[:, None]).max(axis=0)]
     for window in (noise.short, noise.long):
         if window.threshold > 0.0:
             z = tau / deviations(window, speed, noise.speed)[:, None]
-            W = whitening(window.correlation, model.n)
+            W = whitening(window.correlation, len(tau))
             shares.append(np.linalg.norm(W @ z, axis=0) / window.threshold)
     largest = np.max(shares, axis=0)
     detected = largest > 1.0 / MAX_FORCE

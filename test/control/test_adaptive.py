@@ -340,6 +340,12 @@ def test_the_nearest_load_is_the_projection(seed):
         assert ((inside - nearest) @ metric @ (x - nearest)).max() < 1e-12
 
 
+@pytest.mark.parametrize(("inertia", "share"), [(False, 1.0), (True, 0.5)])
+def test_the_gain_of_first_moments_follows_from_that_of_the_mass(inertia, share):
+    gain = adaptive(rd.robots.lwr_iii(), load=Load(reach=0.2, inertia=inertia)).gain
+    close(gain[:4, :4], gain[0, 0] * np.diag([1.0] + [share * 0.2**2] * 3), 1e-12)
+
+
 def test_a_load_within_its_reach_is_consistent():
     model, reach = rd.robots.lwr_iii(), 0.1
     controller = adaptive(model, load=Load(place=(0.1, 0.0, 0.0), reach=reach))

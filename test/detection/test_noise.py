@@ -19,7 +19,13 @@ from robodyn_ros.detection.monitor_settings import (
     ThresholdSettings,
 )
 from robodyn_ros.detection.monitor_verdict import TARING
-from robodyn_ros.detection.noise import whitening
+from robodyn_ros.detection.noise import (
+    SCORE,
+    NoiseDetector,
+    deviations,
+    find_contact,
+    whitening,
+)
 from robodyn_ros.dynamics.friction import SlidingFriction
 from robodyn_ros.sensing.sampler import sample_rows
 
@@ -378,6 +384,23 @@ def test_where_the_observer_starts_anew_no_external_torque_is_known():
     samples = sample_rows(MODEL, t, np.tile(Q, (400, 1)), np.zeros((400, N)), np.tile(G, (400, 1)))
     external = monitor_rows(MODEL, samples, MonitorSettings(), certain=True).external
     assert np.flatnonzero(np.isnan(external[:, 0])).tolist() == [0, 200]
+
+
+@pytest.mark.parametrize("speed", [0.0, 0.02, 0.0245])
+def test_a_rested_arm_that_creeps_has_a_deviation_between_rest_and_motion(speed):
+    """Also where joints that creep are by far the loudest: then it does not fall below 0."""
+    window = NoiseWindow(
+        window=0.1, threshold=8.0, base=(0.5,), in_motion=(-0.4,), at_rest=(0.01,)
+    )
+    off = NoiseWindow(window=0.02, threshold=0.0)
+    noise = NoiseDetector(MODEL, NoiseSettings(short=off, long=window), BiasSettings())
+    qd, mean = np.full(N, speed), on(2, 0.02)
+    for k in range(1000):
+        level = find_contact(*noise.memory, DT * k, DT, qd, mean, STILL, 0.0)
+    share = np.tanh((speed / 0.1) ** 2)
+    sigma = 0.01 * (1.0 - share) + 0.1 * share
+    assert level == 0 and noise.own[int(SCORE)] == pytest.approx(0.02 / sigma / 8.0)
+    np.testing.assert_allclose(deviations(window, qd, 0.1), sigma)
 
 
 @pytest.mark.parametrize(

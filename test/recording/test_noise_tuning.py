@@ -7,7 +7,7 @@ import pytest
 
 import robodyn_ros as rd
 from robodyn_ros.detection.free_motion import FreeMotion, MotionWindows
-from robodyn_ros.detection.monitor_settings import MonitorSettings, NoiseSettings
+from robodyn_ros.detection.monitor_settings import ForceSettings, MonitorSettings, NoiseSettings
 from robodyn_ros.detection.noise_shape import noise_shape
 from robodyn_ros.dynamics.friction import SlidingFriction
 from robodyn_ros.recording.noise_tuning import learn
@@ -17,6 +17,7 @@ MODEL = rd.robots.kuka_lwr4()
 REAL = rd.perturbed(MODEL, 4, mass=0.03, com=0.003)
 N, DT = MODEL.n, 0.002
 GAIN = MonitorSettings(gain=(50.0,))
+POSTURE = np.array([0.3, 0.7, -0.4, 1.1, 0.2, -0.8, 0.5])
 
 
 def free_log(seed, seconds=8.0, offset=0.0, push=None):
@@ -104,6 +105,17 @@ def test_no_force_is_found_where_no_joint_feels_it():
     forces = rd.smallest_forces(model, MonitorSettings(), np.zeros(N), np.zeros(N))
     assert forces["link_1"] == np.inf
     assert forces["link_7"] < 1e6
+
+
+def test_the_smallest_force_knows_of_thresholds_in_newton_and_of_masked_joints():
+    """Pushes of less than 40 N on the centre of the last link are no contact in any direction."""
+    plain = rd.smallest_forces(MODEL, MonitorSettings(), POSTURE, np.zeros(N))["link_7"]
+    assert plain < 40.0
+    point = tuple(MODEL.com[-1])
+    newton = MonitorSettings(force=ForceSettings(contact=40.0, collision=80.0, point=point))
+    assert rd.smallest_forces(MODEL, newton, POSTURE, np.zeros(N))["link_7"] > 40.0
+    masked = MonitorSettings(masked=MODEL.joint_names)
+    assert set(rd.smallest_forces(MODEL, masked, POSTURE, np.zeros(N)).values()) == {np.inf}
 
 
 def windows_of(speed, size, lasting):

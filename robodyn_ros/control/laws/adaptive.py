@@ -49,11 +49,12 @@ class AdaptiveController(Controller):
     kd [N m s/rad or N s/m]: required by slotine_li, not allowed for craig. rate: Lambda [1/s].
     unknown: names, see `adaptive_parameters`. gain: Gamma, one number, or one per group (payload,
     links, friction, rotors), in the parameter's unit squared per joule; for first moments it is
-    reach^2 times that of the mass, for links it is relative to the link as given. load: what is
-    known of a payload. bounds: (low, high) of masses, friction and rotors by name. Without bounds,
-    no value is negative; all bodies stay physically consistent. dead_zone [rad/s or m/s]: only the
-    part of s beyond it adapts. friction_width [rad/s or m/s]: of the smooth step in Coulomb
-    friction. options: those of `Controller`.
+    reach^2 times that of the mass, half of that if the load's inertia is unknown, too; for links
+    it is relative to the link as given. load: what is known of a payload. bounds: (low, high) of
+    masses, friction and rotors by name. Without bounds, no value is negative; all bodies stay
+    physically consistent. dead_zone [rad/s or m/s]: only the part of s beyond it adapts.
+    friction_width [rad/s or m/s]: of the smooth step in Coulomb friction. options: those of
+    `Controller`.
 
     Known friction is left to a `compensation`. The estimate is frozen while a limit is active, and
     while `adapting` is False: use that during contact, which looks like a payload otherwise.
