@@ -150,9 +150,13 @@ class Identified:
         load = np.mean([np.abs(fit.predicted - fit.friction).mean(axis=0) for fit in used], axis=0)
         dry = m.coulomb + (m.stiction - m.coulomb) * np.exp(-speed * m.stribeck)
         dry += m.friction_load * load
-        lines = [np.polyfit(speed[:, j], dry[:, j], 1) for j in range(m.n)]
-        slope, level = np.maximum(np.array(lines).T, 0.0)
-        line: dict[str, Any] = {"viscous": m.viscous + slope, "coulomb": level, "stiction": level}
+        whole = m.viscous * speed + dry  # dry friction may fall by what viscous friction rises
+        lines = [np.polyfit(speed[:, j], whole[:, j], 1) for j in range(m.n)]
+        slope, level = np.array(lines).T
+        flat = slope < 0.0  # a URDF has no negative damping: the best level then is the mean
+        slope, level = np.maximum(slope, 0.0), np.where(flat, whole.mean(axis=0), level)
+        level = np.maximum(level, 0.0)
+        line: dict[str, Any] = {"viscous": slope, "coulomb": level, "stiction": level}
         return m.replace(**line | REST_OF_FRICTION)
 
     @property

@@ -1,6 +1,7 @@
 """Files of the identified robot: an updated URDF, and parameters that the nodes accept."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -167,6 +168,23 @@ def test_the_model_keeps_every_term_of_the_friction(rough):
     np.testing.assert_allclose(model.presliding, real.presliding, rtol=0.6)
     assert (model.friction_speed < 5.0).all()
     assert not found.straight.friction_load.any()  # a URDF has none
+
+
+@pytest.mark.parametrize("viscous", [3.0, 0.0])
+def test_the_straight_line_is_the_best_one_where_dry_friction_falls(rough, viscous):
+    """Its slope is that of all friction; without viscous friction it is 0, as a URDF needs."""
+    law = {"viscous": viscous, "coulomb": 2.0, "stiction": 4.0, "stribeck": 3.0}
+    model = rough[1].model.replace(**law, friction_load=0.0, friction_offset=0.0)
+    straight = replace(rough[1], model=model).straight
+    for j in range(model.n):
+        fastest = max(np.abs(fit.qd[:, j]).max() for fit in rough[1].fits)
+        speed = np.linspace(0.1, 1.0, 50) * fastest
+        wanted = viscous * speed + 2.0 + 2.0 * np.exp(-3.0 * speed)
+        error = wanted - straight.viscous[j] * speed - straight.coulomb[j]
+        assert np.mean(error) == pytest.approx(0.0, abs=1e-9)  # else a shift would be better
+        if viscous:
+            assert error @ speed == pytest.approx(0.0, abs=1e-9)  # else another slope
+        assert (straight.viscous[j] > 0.0) == (viscous > 0.0)
 
 
 def test_the_residual_of_a_fit_is_that_of_the_observer(rough):
