@@ -158,8 +158,8 @@ def callees(target: Any) -> list[Any]:
 def _type_of_kernel(kernel: Kernel, context: Any) -> Any:
     """Tell the compiler how a function calls a kernel.
 
-    A kernel is compiled together with those that it calls. A function of `njit` is not: it must not
-    be cached on disk, because only its compilation loads the kernels that it calls.
+    A kernel is compiled together with those that it calls. A function of `njit` is not: it must
+    not be cached on disk, because only its compilation loads the kernels that it calls.
     """
     if not _at_work:
         _ = kernel.compiled

@@ -139,10 +139,10 @@ def test_the_force_of_a_contact_is_its_median(story):
 
 def test_unknown_says_why_and_when_it_is_over(story):
     for k in range(100):  # the number in it grows
-        story.say(Level.UNKNOWN, cause=f"none received for {0.02 + k * DT:.3f} s")
+        story.say(Level.UNKNOWN, cause=f"nothing received on /js for {0.02 + k * DT:.3f} s")
     story.say(Level.CLEAR, 0.5)
     assert story.told == [
-        "WARN UNKNOWN: none received for 0.020 s",
+        "WARN UNKNOWN: nothing received on /js for 0.020 s",
         "INFO CLEAR: known again after 0.20 s",
     ]
 
@@ -172,20 +172,20 @@ def test_unknown_in_the_middle_of_a_contact_tells_both(story):
 
 
 def test_stamps_a_little_behind_the_time_of_silence_begin_nothing_anew(story):
-    story.say(Level.UNKNOWN, cause="none received for 0.1 s")
+    story.say(Level.UNKNOWN, cause="nothing received on /js for 0.1 s")
     story.t -= 0.1
     story.say(Level.UNKNOWN, 0.05, cause="joint states were silent").say(Level.CLEAR)
     assert story.told == [
-        "WARN UNKNOWN: none received for 0.1 s",
+        "WARN UNKNOWN: nothing received on /js for 0.1 s",
         "INFO CLEAR: known again after 0.00 s",
     ]
 
 
 def test_a_start_without_joint_states_is_told_after_a_second():
-    story = Story().say(Level.UNKNOWN, 0.9, cause="none received for 0.02 s")
+    story = Story().say(Level.UNKNOWN, 0.9, cause="nothing received on /js for 0.02 s")
     assert story.told == []
-    assert story.say(Level.UNKNOWN, 0.2, cause="none received for 1 s").told == [
-        "WARN UNKNOWN: none received for 1 s"
+    assert story.say(Level.UNKNOWN, 0.2, cause="nothing received on /js for 1 s").told == [
+        "WARN UNKNOWN: nothing received on /js for 1 s"
     ]
     assert story.say(Level.CLEAR, 0.2).told == ["INFO CLEAR: known again after 1.10 s"]
 
