@@ -4,8 +4,9 @@ import pytest
 
 pytest.importorskip("rclpy", reason="ROS 2 is not installed: pip install '.[ros]'")
 
-from robodyn_ros.nodes.command_conflict import CommandConflict  # noqa: E402
 from std_msgs.msg import Float64MultiArray  # noqa: E402
+
+from robodyn_ros.nodes.command_conflict import CommandConflict  # noqa: E402
 
 CYCLES = 500  # by which a busy machine delays messages: 0.5 s at 1 kHz
 
