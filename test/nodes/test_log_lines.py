@@ -137,6 +137,13 @@ def test_the_force_of_a_contact_is_its_median(story):
     assert story.told[-1] == "INFO CLEAR after 10.22 s: COLLISION on link_5, about 40 N"
 
 
+def test_the_force_on_a_link_that_was_decided_late_is_not_that_of_the_pushs_end(story):
+    story.say(Level.COLLISION, 0.2, link="link_6", where="link_6 or beyond", force=np.nan)
+    story.say(Level.COLLISION, 0.08, link="link_6", force=3.0)
+    story.say(Level.CLEAR, ended=Ended("link_6", "link_6", 0.9, 39.0)).say(Level.CLEAR, 1.0)
+    assert story.told[-1] == "INFO CLEAR after 0.28 s: COLLISION on link_6, about 39 N"
+
+
 def test_unknown_says_why_and_when_it_is_over(story):
     for k in range(100):  # the number in it grows
         story.say(Level.UNKNOWN, cause=f"nothing received on /js for {0.02 + k * DT:.3f} s")
