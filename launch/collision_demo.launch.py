@@ -32,7 +32,7 @@ from launch_ros.substitutions import ExecutableInPackage
 from rclpy.utilities import get_rmw_implementation_identifier
 
 SHARE = get_package_share_path("robodyn_ros")
-STOP_TIMEOUT = "20"  # [s] for a node to end after Ctrl-C: a busy machine, or one that compiles
+STOP_TIMEOUT = "20"  # [s] for a process to end after Ctrl-C: a busy machine, or one that compiles
 NODES = ("simulator_node", "controller_node", "dynamics_node", "demo_node")
 RANGE = "ROS_AUTOMATIC_DISCOVERY_RANGE"
 PROFILES = ("FASTRTPS_DEFAULT_PROFILES_FILE", "FASTDDS_DEFAULT_PROFILES_FILE")  # old name, new
@@ -206,6 +206,7 @@ def page(namespace):
         name="robodyn_view",
         additional_env=domain,
         output="screen",
+        sigterm_timeout=STOP_TIMEOUT,
     )
 
 

@@ -8,6 +8,8 @@ Without robot and urdf it waits for the robot_description topic. It sends no com
 guard:=true, guard_node beside it asks the driver, ros2_control or MoveIt to stop on a collision.
 A node that ends is started again, with its files: what was set meanwhile is lost.
 
+Never run beside a real arm or its driver; recordings of six were analysed offline: docs/ros.md.
+
 The first start compiles kernels for some seconds; `robodyn warmup` does that ahead.
 """
 
@@ -16,7 +18,7 @@ from pathlib import Path
 import yaml
 from ament_index_python.packages import get_package_share_path
 from launch import LaunchDescription
-from launch.actions import DeclareLaunchArgument, OpaqueFunction
+from launch.actions import DeclareLaunchArgument, LogInfo, OpaqueFunction
 from launch.conditions import IfCondition
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
@@ -25,7 +27,9 @@ CONFIG = get_package_share_path("robodyn_ros") / "config"
 RESPAWN_DELAY = 2.0  # [s], so that a node that refuses its parameters does not flood the log
 ARGUMENTS = [
     DeclareLaunchArgument(
-        "arm", default_value="", description="an arm of config/arms, e.g. fr3, or a path"
+        "arm",
+        default_value="",
+        description="an arm of config/arms, e.g. fr3, or a path; never run beside a real one",
     ),
     DeclareLaunchArgument("robot", default_value="", description="name of a built-in arm"),
     DeclareLaunchArgument("urdf", default_value="", description="or path of a URDF"),
@@ -71,7 +75,8 @@ ARGUMENTS = [
 
 
 def generate_launch_description():
-    return LaunchDescription([*ARGUMENTS, OpaqueFunction(function=start)])
+    said = LogInfo(msg="this launch file was never run beside a real arm, see docs/ros.md")
+    return LaunchDescription([*ARGUMENTS, said, OpaqueFunction(function=start)])
 
 
 def start(context):

@@ -37,7 +37,7 @@ ARGUMENTS = [
         "robot",
         default_value="lwr_iii",
         choices=["lwr_iii", "kuka_lwr4"],
-        description="built-in arm",
+        description="built-in arm, in a Gazebo with which this file was never run",
     ),
     DeclareLaunchArgument(
         "params",

@@ -54,16 +54,16 @@ def demo(
     without a false alarm, and the arm resumed.
     """
     with common.imports():
-        from ..nodes.discovery import refuse_second_demo
+        from ..nodes.discovery import only_demo
         from ..nodes.page_address import announce_page
-    refuse_second_demo()
-    port = announce_page(console) if page and not headless else None
-    with common.imports():
-        from ..nodes.demo import PlantOptions, run_demo
-    plant_of = PlantOptions(plant, push or [], seed, ideal, scenario)
-    ok = run_demo(
-        robot, urdf, plant_of, params, duration, composed, headless, port, picture, console
-    )
+    with only_demo():
+        port = announce_page(console) if page and not headless else None
+        with common.imports():
+            from ..nodes.demo import PlantOptions, run_demo
+        plant_of = PlantOptions(plant, push or [], seed, ideal, scenario)
+        ok = run_demo(
+            robot, urdf, plant_of, params, duration, composed, headless, port, picture, console
+        )
     raise typer.Exit(0 if ok else 1)
 
 

@@ -12,7 +12,7 @@ from std_msgs.msg import Float64MultiArray
 from .local_topics import LocalPublisher
 from .runtime import STATE_IN
 
-OWN_KEPT = 64  # latest own commands, which may still arrive on the topic
+OWN_KEPT = 1000  # latest own commands, which may still arrive: a busy machine delays them
 
 
 class CommandConflict:
@@ -50,7 +50,7 @@ class CommandConflict:
 
     def _on_command(self, command: Float64MultiArray) -> None:
         if command.data.tobytes() not in self._own:
-            self._report(self._names())
+            self._report(self._names() or "one that has ended")
 
     def _names(self) -> str:
         infos = self._node.get_publishers_info_by_topic(self._topic)

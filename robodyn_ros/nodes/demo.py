@@ -210,32 +210,33 @@ def run_demo(
 ) -> bool:
     """Run the demo; return whether all pushes were found with their link, without a false alarm.
 
-    page: port of the live page, or None for no page. At a terminal and with the page, the nodes
-    keep running in the end, for the user to push.
+    page: port of the live page, or None for no page. A terminal shows a live table, and with the
+    page the nodes keep running in the end, for the user to push. Else their messages are printed.
     """
+    live = console.is_terminal and not headless
     demo = Demo(
         params or share_path("config", "demo.yaml"),
         max(duration, SCENARIOS[plant.scenario]),
         composed,
-        log=None if headless else picture.with_suffix(".log"),  # the live table needs the terminal
+        log=picture.with_suffix(".log") if live else None,  # the live table needs the terminal
         overrides=overrides(robot, urdf, plant, guess=params is None),
         scenario=scenario_files(plant.scenario, robot, urdf),
     )
     compile_with_progress(node_kernels.ALL, console)
-    if headless:
-        observer = watch(demo, lambda observer: None)
-        print_result(observer, picture, console)
-    else:
-        observer = watch_live(demo, page, picture, console)
+    with page_process(page, demo.namespace, console) as beside:
+        if live:
+            observer = watch_live(demo, beside, picture, console)
+        else:
+            observer = watch(demo, lambda observer: None)
+            print_result(observer, picture, console)
     return verdict(observer)[0]
 
 
-def watch_live(demo: Demo, page: int | None, picture: Path, console: Console) -> DemoObserver:
-    """Run the demo with a live table and the live page; page: its port, if wanted."""
-    with (
-        page_process(page, demo.namespace, console) as beside,
-        Live(console=console, refresh_per_second=10) as screen,
-    ):
+def watch_live(
+    demo: Demo, beside: PageProcess | None, picture: Path, console: Console
+) -> DemoObserver:
+    """Run the demo with a live table; beside: the live page, if wanted."""
+    with Live(console=console, refresh_per_second=10, transient=True) as screen:
 
         def page_line() -> str:
             return beside.status if beside else ""
@@ -248,9 +249,9 @@ def watch_live(demo: Demo, page: int | None, picture: Path, console: Console) ->
             print_result(observer, picture, console)
             console.print(f"{page_line()}  (the arm is yours to push; Ctrl-C ends it)")
 
-        at_terminal = beside is not None and console.is_terminal and sys.stdin.isatty()
-        observer = watch(demo, show, stay if at_terminal else None)
-    if not at_terminal:
+        stays = beside is not None and sys.stdin.isatty()
+        observer = watch(demo, show, stay if stays else None)
+    if not stays:
         print_result(observer, picture, console)
     return observer
 
@@ -355,6 +356,8 @@ class PageProcess:
             elif line.startswith("error:"):
                 error = f", {line}"
         self.status = f"live page: ended{error}"
+        if error:
+            self._console.print(self.status, markup=False, highlight=False, soft_wrap=True)
 
 
 @contextmanager

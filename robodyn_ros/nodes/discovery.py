@@ -6,8 +6,10 @@ Imported before anything that compiles, so that a second demo is refused at once
 from __future__ import annotations
 
 import os
+import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import rclpy
 from rclpy.node import Node
@@ -41,16 +43,31 @@ def use_loopback() -> None:
         os.environ[name] = str(share_path("config", "fastdds_loopback.xml"))
 
 
-def refuse_second_demo() -> None:
-    """Raise if nodes of a demo already run in this domain: they would command the same arm."""
-    already = running_nodes(DEMO_NODES)
-    if already:
-        domain = int(os.environ["ROS_DOMAIN_ID"])
-        other = domain + 1 if domain < 101 else 1  # higher ones may share ports with programs
-        raise ArgumentError(
-            f"a demo already runs in domain {domain} ({', '.join(already)}): end it, or start "
-            f"this one in another domain: `ROS_DOMAIN_ID={other} robodyn demo`"
-        )
+@contextmanager
+def only_demo() -> Iterator[None]:
+    """Be the only demo in this domain, from its start on, or raise: two would command one arm.
+
+    The socket is a name that one process at a time can have, without a file. It belongs to the
+    loopback interface's network namespace, and a process that ends, however it does, frees it.
+    """
+    use_loopback()
+    with socket.socket(socket.AF_UNIX) as taken:
+        try:
+            taken.bind(f"\0robodyn_demo_{os.environ['ROS_DOMAIN_ID']}")
+        except OSError:
+            raise ArgumentError(_second_demo()) from None
+        if already := running_nodes(DEMO_NODES):
+            raise ArgumentError(_second_demo(f" ({', '.join(already)})"))
+        yield
+
+
+def _second_demo(nodes: str = "") -> str:
+    domain = int(os.environ["ROS_DOMAIN_ID"])
+    other = domain + 1 if domain < 101 else 1  # higher ones may share ports with programs
+    return (
+        f"a demo already runs in domain {domain}{nodes}: end it, or start this one in another "
+        f"domain: `ROS_DOMAIN_ID={other} robodyn demo`"
+    )
 
 
 def here() -> str:

@@ -146,6 +146,7 @@ class _Contact:
         self.logged_level, self.logged_where = Level.CLEAR, ""
         self._lines, self._last_line = 0, -math.inf  # about links; [s]
         self._where = ""  # the link in words, or a joint's stop, as last known
+        self._named = t  # [s], when that was decided
         self._forces: list[float] = []  # [N], since then
         self._joints: dict[str, None] = {}  # in the order in which they exceeded their thresholds
 
@@ -158,7 +159,7 @@ class _Contact:
         """Add a verdict of CONTACT or COLLISION."""
         self.last_touch, where = verdict.t, _where(verdict)
         if where and where != self._where:
-            self._where, self._forces = where, []
+            self._where, self._forces, self._named = where, [], verdict.t
         if verdict.force >= LEAST_FORCE:
             self._forces.append(verdict.force)
             if len(self._forces) > MOST_FORCES:
@@ -178,8 +179,12 @@ class _Contact:
             self._lines += 1
 
     def end(self, ended: Ended) -> None:
-        """Take the final decision about its link."""
-        if ended.where and ended.where != self._where:
+        """Take the final decision about its link.
+
+        Also the mean force on it, if it was decided so late that only the end of a push was felt.
+        """
+        late = self._named - self.begin > 0.5 * self.duration
+        if ended.where and (late or ended.where != self._where):
             self._where = ended.where
             self._forces = [ended.force] if ended.force >= LEAST_FORCE else []
 

@@ -32,7 +32,8 @@ class StateNode(ArmNode):
         """Subscribe to joint states, validated by these limits."""
         period = 1.0 / self.settings.rate
         self.statistics = LoopStatistics(period)
-        self.sampler = Sampler(model, sensing, period, simulated=self.simulated)
+        topic = self.resolve_topic_name("joint_states")
+        self.sampler = Sampler(model, sensing, period, simulated=self.simulated, topic=topic)
         self._subscribed_at = self._states_missed_at = self.wall()  # [s]
         self.local_subscription(JointState, "joint_states", self._on_joint_state, STATE_IN)
         self.create_timer(WATCHDOG_PERIOD, self.watchdog, clock=self.steady_clock)

@@ -58,7 +58,7 @@ class Sampler:
     """Samples of one robot from its joint states.
 
     period: nominal [s] between samples. simulated: silence is measured by the clock of the
-    stamps instead of wall time.
+    stamps instead of wall time. topic: the name of theirs, for words about silence.
     """
 
     def __init__(
@@ -68,9 +68,10 @@ class Sampler:
         period: float = 0.02,
         *,
         simulated: bool = False,
+        topic: str = "joint_states",
     ) -> None:
         self.model, self.settings = model, settings or SensingSettings()
-        self.simulated = simulated
+        self.simulated, self.topic = simulated, topic
         self._reader = JointStateReader(model.joint_names, period)
         self._validator = Validator(model, self.settings, period)
         self._clock, self._limits = self._validator.clock, self._validator.clock_limits
@@ -134,9 +135,8 @@ class Sampler:
             self._clock, self._limits, now if self.simulated else wall
         ):
             return None
-        return self._missing(
-            now, f"none received for {wall - self._arrival_wall:.2g} s", silent=True
-        )
+        cause = f"nothing received on {self.topic} for {wall - self._arrival_wall:.2g} s"
+        return self._missing(now, cause, silent=True)
 
     def stopped(self, wall: float) -> bool:
         """Whether no joint state arrived for long by wall time, as when simulated time rests."""

@@ -28,7 +28,7 @@ CLEAR = report()
 CONTACT = report("CONTACT", ("joint_1",), "link_1")
 HIT = report("COLLISION", ("joint_1", "joint_2"), "link_2")
 UNNAMED = report("COLLISION", ("joint_1",))
-LOST = report("UNKNOWN", cause="none received for 2 s")
+LOST = report("UNKNOWN", cause="nothing received on /joint_states for 2 s")
 FROZEN = report("UNKNOWN", fault="sensor_freeze", fault_joint="joint_2")
 
 
@@ -157,7 +157,7 @@ def test_it_is_armed_by_hand_but_not_while_touched_or_blind():
     run.guard.arm(run.now)
     assert run.guard.armed(run.now)
     run.feed(LOST, 1.0)
-    with pytest.raises(rd.ArgumentError, match="none received"):
+    with pytest.raises(rd.ArgumentError, match="nothing received on"):
         run.guard.arm(run.now)
 
 
@@ -180,7 +180,7 @@ def test_unknown_for_long_is_an_event(unknown, action, silent):
     assert lose(0.02) == [action]
     assert not run.guard.armed(run.now)
     assert lose(5.0) == []  # once
-    assert ("no verdict" if silent else "none received") in run.orders[-1].reason
+    assert ("no verdict" if silent else "nothing received on") in run.orders[-1].reason
     assert run.feed(CLEAR, 0.1) == []
     assert run.guard.armed(run.now) is (unknown == "warn")
     if unknown == "warn":

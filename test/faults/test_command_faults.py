@@ -170,7 +170,7 @@ def states_stop(duration, safe, after=0.0):
             rig.run(0.1)
             if safe:
                 rig.expect_safe_hold_within(SILENT_AFTER)
-                rig.expect_warnings("none received")
+                rig.expect_warnings("nothing received on")
             else:
                 assert rig.mode is Mode.TRACKING
             rig.expect_recovery()

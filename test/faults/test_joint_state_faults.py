@@ -455,7 +455,7 @@ def gap(motion):
             rig.run(0.1)
             assert rig.level == "CLEAR" and rig.mode is Mode.SAFE_HOLD  # until cleared
             rig.expect_no_contact()
-            rig.expect_warnings("none received")
+            rig.expect_warnings("nothing received on")
             rig.expect_recovery()
 
     return play

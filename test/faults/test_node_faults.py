@@ -61,7 +61,7 @@ def plant_dies(pace=1.0, **parameters):
             assert rig.now - rig.begun_at <= SILENT_AFTER + 1e-9
             rig.run(0.1)
             rig.expect_safe_hold_within(SILENT_AFTER)
-            rig.expect_warnings("none received")
+            rig.expect_warnings("nothing received on")
             rig.lose_states = False
             rig.expect_recovery()
             rig.expect_no_contact()
@@ -181,13 +181,13 @@ def clock_stands_still(motion):
             rig.pass_wall(0.9)
             assert rig.normal()  # it may just be slow
             rig.pass_wall(0.2)
-            assert rig.level == "UNKNOWN" and "none received" in rig.reason
+            assert rig.level == "UNKNOWN" and "nothing received on" in rig.reason
             assert rig.mode is (Mode.SAFE_HOLD if motion == "demo" else Mode.HOLDING)
             rig.pass_wall(1.0)
             commands = len(rig.torques)
             rig.pass_wall(2.0)
             assert len(rig.torques) == commands
-            rig.expect_warnings("none received")
+            rig.expect_warnings("nothing received on")
             rig.pace = 1.0
             rig.run(0.3)
             assert rig.mode is (Mode.SAFE_HOLD if motion == "demo" else Mode.HOLDING)  # latched

@@ -413,6 +413,11 @@ def test_a_detector_that_has_ended_is_started_again(prefix, tmp_path):
     assert starts.read_text().splitlines() == ["started"] * 2
 
 
+@pytest.mark.parametrize("file", ["gazebo.launch.py", "detector_only.launch.py"])
+def test_what_was_never_run_says_so(file, launched):
+    assert "was never run" in launched(file)[2]
+
+
 def test_without_gazebo_its_launch_file_says_what_to_install(prefix):
     code, text = run("-c", LAUNCH, ROOT / "launch" / "gazebo.launch.py")
     assert code == 1 and "Traceback" not in text, text
@@ -477,24 +482,25 @@ for path in sys.argv[1:]:
     }
 
 
-def test_all_nodes_of_the_demo_have_as_long_to_end(prefix):
+def test_all_processes_of_the_demo_have_as_long_to_end(prefix):
     ask = """
 import runpy, sys
 from launch import LaunchContext
-from launch_ros.actions import Node
+from launch.actions import ExecuteProcess
 found, context = runpy.run_path(sys.argv[1]), LaunchContext()
 for argument in found["ARGUMENTS"]:
     context.launch_configurations[argument.name] = ""
-given = {"scenario": "collisions", "rviz": "false", "dashboard": "false"}
+given = {"scenario": "collisions", "rviz": "false", "dashboard": "true"}
 context.launch_configurations.update(given)
-for node in found["start"](context):
-    if isinstance(node, Node):
-        (text,) = node._ExecuteLocal__sigterm_timeout
-        print(node.node_executable, text.text)
+for process in found["start"](context):
+    if isinstance(process, ExecuteProcess):
+        (text,) = process._ExecuteLocal__sigterm_timeout
+        print(getattr(process, "node_executable", "robodyn"), text.text)
 """
     code, text = run("-c", ask, ROOT / "launch" / "collision_demo.launch.py")
     assert code == 0, text
-    assert dict(line.split() for line in text.splitlines()) == dict.fromkeys(MODULES, "20")
+    processes = [*MODULES, "robodyn"]
+    assert dict(line.split() for line in text.splitlines()) == dict.fromkeys(processes, "20")
 
 
 def test_the_demo_runs_under_launch_testing(prefix):

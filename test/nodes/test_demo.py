@@ -16,6 +16,7 @@ from robodyn_ros.errors import ArgumentError
 from robodyn_ros.nodes.demo_events import DetectorState, ScriptedPush
 from robodyn_ros.resources import share_path
 
+from robodyn_ros.nodes import demo  # isort: skip
 from robodyn_ros.nodes.demo import DEMO_START, PlantOptions, overrides  # isort: skip
 from robodyn_ros.nodes.demo_observer import DemoObserver  # isort: skip
 from robodyn_ros.nodes.demo_view import events_table, plot, verdict  # isort: skip
@@ -251,6 +252,28 @@ def test_a_push_given_by_its_size_needs_the_arm():
 def test_the_demo_starts_where_its_file_says():
     text = share_path("config", "demo.yaml").read_text(encoding="utf-8")
     assert f"start: {list(DEMO_START)}" in text
+
+
+@pytest.mark.parametrize("terminal", [False, True], ids=["piped", "at a terminal"])
+def test_piped_it_prints_the_nodes_messages_and_one_table(terminal, tmp_path, monkeypatch):
+    picture = tmp_path / "demo.png"
+    console = Console(file=io.StringIO(), width=120, force_terminal=terminal)
+    monkeypatch.setattr(demo, "compile_with_progress", lambda *_: None)
+    with bench() as there:
+        seen = observed(there.node, told(103.05, "COLLISION", "link_5"))
+
+        def watch(told, show, stay=None):
+            assert told.log == (picture.with_suffix(".log") if terminal else None)
+            show(seen)
+            return seen
+
+        monkeypatch.setattr(demo, "watch", watch)
+        options = ("", "", PlantOptions(), None, 10.0, True, False, None, picture, console)
+        assert demo.run_demo(*options)
+    printed = console.file.getvalue()
+    assert ("contact, ! collision" in printed) == terminal  # the live table, before the other
+    assert terminal or printed.count("judgement") == 1
+    assert terminal or printed.rstrip().endswith(verdict(seen)[1])
 
 
 def test_the_command_passes_its_options_on(monkeypatch):

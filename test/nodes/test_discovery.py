@@ -1,7 +1,10 @@
 """A second demo in the same domain is refused; other nodes do not matter."""
 
+import subprocess
+import sys
+
 import pytest
-from ros_harness import bench
+from ros_harness import bench, own_domain
 
 from rclpy.node import Node  # isort: skip
 
@@ -20,8 +23,8 @@ def enter(there, monkeypatch, discovery_time):
 def test_a_second_demo_is_refused_with_the_remedy(monkeypatch):
     with bench(lambda: Node("dynamics_node")) as there:
         domain = enter(there, monkeypatch, 20.0)  # [s], on a busy machine; in the end it is quick
-        with pytest.raises(ArgumentError) as refused:
-            discovery.refuse_second_demo()
+        with pytest.raises(ArgumentError) as refused, discovery.only_demo():
+            pass
     text = str(refused.value)
     assert f"domain {domain} (dynamics_node)" in text and "\n" not in text
     assert "`ROS_DOMAIN_ID=" in text and f"ROS_DOMAIN_ID={domain} " not in text
@@ -32,4 +35,30 @@ def test_other_nodes_and_other_namespaces_do_not_matter(monkeypatch):
         enter(there, monkeypatch, 20.0)
         assert discovery.running_nodes(["camera"]) == ["camera"]
         enter(there, monkeypatch, 1.0)
-        discovery.refuse_second_demo()
+        with discovery.only_demo():
+            pass
+
+
+def test_a_demo_without_nodes_yet_is_alone_until_it_ends(monkeypatch):
+    """As while it compiles. A process of its own is the first: what it leaves behind is seen."""
+    monkeypatch.setenv("ROS_DOMAIN_ID", str(own_domain()))
+    monkeypatch.setattr(discovery, "DISCOVERY_TIME", 0.0)
+    hold = """
+import sys
+from robodyn_ros.nodes.discovery import only_demo
+with only_demo():
+    print("alone", flush=True)
+    sys.stdin.read()
+"""
+    first = subprocess.Popen(
+        [sys.executable, "-c", hold], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert first.stdout.readline() == "alone\n"
+        with pytest.raises(ArgumentError, match=": end it, or "), discovery.only_demo():
+            pass
+    finally:
+        first.kill()
+        first.communicate()
+    with discovery.only_demo():
+        pass

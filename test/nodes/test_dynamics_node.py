@@ -146,8 +146,8 @@ def test_silence_gives_unknown_and_says_why(there):
     reports = there.collect(DiagnosticArray, "/diagnostics")
     Arm(there).stay(100)
     there.until(lambda: states and states[-1].level is rd.Level.UNKNOWN)
-    assert "none received" in states[-1].cause
-    there.until(lambda: any("none received" in r.status[0].message for r in reports))
+    assert "nothing received on" in states[-1].cause
+    there.until(lambda: any("nothing received on" in r.status[0].message for r in reports))
 
 
 def test_parameters_change_while_running_and_bad_ones_are_refused(there):
@@ -342,7 +342,7 @@ def test_the_log_tells_when_a_push_comes_and_goes_and_when_nothing_is_known(ther
     assert collision.startswith("error COLLISION")
     assert len(link) <= 1
     assert over.startswith("info CLEAR after 0.") and " on link_2, " in over
-    assert unknown == "warning UNKNOWN: none received for 2 s"
+    assert unknown == "warning UNKNOWN: nothing received on /joint_states for 2 s"
 
 
 def test_a_node_that_gets_no_joint_states_says_so(there, monkeypatch):

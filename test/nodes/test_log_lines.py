@@ -137,12 +137,19 @@ def test_the_force_of_a_contact_is_its_median(story):
     assert story.told[-1] == "INFO CLEAR after 10.22 s: COLLISION on link_5, about 40 N"
 
 
+def test_the_force_on_a_link_that_was_decided_late_is_not_that_of_the_pushs_end(story):
+    story.say(Level.COLLISION, 0.2, link="link_6", where="link_6 or beyond", force=np.nan)
+    story.say(Level.COLLISION, 0.08, link="link_6", force=3.0)
+    story.say(Level.CLEAR, ended=Ended("link_6", "link_6", 0.9, 39.0)).say(Level.CLEAR, 1.0)
+    assert story.told[-1] == "INFO CLEAR after 0.28 s: COLLISION on link_6, about 39 N"
+
+
 def test_unknown_says_why_and_when_it_is_over(story):
     for k in range(100):  # the number in it grows
-        story.say(Level.UNKNOWN, cause=f"none received for {0.02 + k * DT:.3f} s")
+        story.say(Level.UNKNOWN, cause=f"nothing received on /js for {0.02 + k * DT:.3f} s")
     story.say(Level.CLEAR, 0.5)
     assert story.told == [
-        "WARN UNKNOWN: none received for 0.020 s",
+        "WARN UNKNOWN: nothing received on /js for 0.020 s",
         "INFO CLEAR: known again after 0.20 s",
     ]
 
@@ -172,20 +179,20 @@ def test_unknown_in_the_middle_of_a_contact_tells_both(story):
 
 
 def test_stamps_a_little_behind_the_time_of_silence_begin_nothing_anew(story):
-    story.say(Level.UNKNOWN, cause="none received for 0.1 s")
+    story.say(Level.UNKNOWN, cause="nothing received on /js for 0.1 s")
     story.t -= 0.1
     story.say(Level.UNKNOWN, 0.05, cause="joint states were silent").say(Level.CLEAR)
     assert story.told == [
-        "WARN UNKNOWN: none received for 0.1 s",
+        "WARN UNKNOWN: nothing received on /js for 0.1 s",
         "INFO CLEAR: known again after 0.00 s",
     ]
 
 
 def test_a_start_without_joint_states_is_told_after_a_second():
-    story = Story().say(Level.UNKNOWN, 0.9, cause="none received for 0.02 s")
+    story = Story().say(Level.UNKNOWN, 0.9, cause="nothing received on /js for 0.02 s")
     assert story.told == []
-    assert story.say(Level.UNKNOWN, 0.2, cause="none received for 1 s").told == [
-        "WARN UNKNOWN: none received for 1 s"
+    assert story.say(Level.UNKNOWN, 0.2, cause="nothing received on /js for 1 s").told == [
+        "WARN UNKNOWN: nothing received on /js for 1 s"
     ]
     assert story.say(Level.CLEAR, 0.2).told == ["INFO CLEAR: known again after 1.10 s"]
 
