@@ -178,7 +178,7 @@ def _fits(
         size = np.maximum(np.linalg.norm(A, axis=0), 1e-12)
         x, *_ = np.linalg.lstsq(A / size, wanted[:, k], rcond=1e-8)
         x, left = x / size, wanted[:, k] - A @ (x / size)
-        variance = left.var() * even.size / independent
+        variance = left.var() * even.size / max(independent - A.shape[1], 1e-6)
         covariance = variance * np.linalg.pinv((A / size).T @ (A / size)) / np.outer(size, size)
         deviation = np.sqrt(np.maximum(np.diag(covariance), 0.0))
         # At one speed both parts of friction look alike: only their sum is known

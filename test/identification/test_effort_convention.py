@@ -52,6 +52,14 @@ def log_of(gain=1.0, gravity=True, friction=0.0, offset=0.0, moving=1.0):
     return rd.Log(t, q, qd, (tau + noise * rng.standard_normal(tau.shape)) / gain)
 
 
+def test_fewer_independent_samples_than_coefficients_show_no_scale():
+    """0.4 s behind a filter of 5 Hz are four; a perfect fit of them means nothing."""
+    log = log_of()
+    short = rd.Log(log.t[:80], log.q[:80], log.qd[:80], log.tau[:80])
+    fits = effort_convention(MODEL, short).fits
+    assert fits and all(fit.deviation > abs(fit.scale) for fit in fits)
+
+
 @pytest.mark.parametrize(
     ("effort", "right"),
     [

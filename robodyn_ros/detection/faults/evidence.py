@@ -29,6 +29,7 @@ from .blocks import (
     DECAY,
     DECAYS,
     DEVIATION,
+    ERROR_SHARE,
     GAIN,
     MASS,
     ONE,
@@ -105,7 +106,7 @@ def add_block(ring, marks, gram, filters, bank, s, at, window, begun):
                 sums[i, j] = fade * sums[i, j] + white[i] * white[j]
         for i in range(COURSES):
             c = COURSE + U(3) * i
-            total = own[c + U(2)] + 0.5
+            total = own[c + U(2)] + 1.0 - ERROR_SHARE
             off = y - own[c + U1]
             own[c] = fade * own[c] - 0.5 * (math.log(total) + off * off / total)
             part = own[c + U(2)] / total
@@ -242,8 +243,8 @@ def payload_drift(ring, rows, first, count, phi, work):
         for j in range(i, SUMS):
             work[HALVES[0] + i, j] += work[HALVES[1] + i, j]
     whole, squares = estimate_payload(phi, work, HALVES[0]), work[HALVES[1] - U1, UNKNOWNS]
-    free = (count - first) * U(ring.shape[1]) - U(2) * UNKNOWNS
-    usual = float(UNKNOWNS) * max(left, 0.0) / float(free) + DRIFT**2 * squares
+    free = max(float((count - first) * U(ring.shape[1])) - 2.0 * float(UNKNOWNS), 1.0)
+    usual = float(UNKNOWNS) * max(left, 0.0) / free + DRIFT**2 * squares
     return (whole - left) / max(usual, 1e-12)
 
 
