@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from robodyn_ros.detection.faults.payload_body import CENTRE, SIZE, likely_body
+from robodyn_ros.detection.faults import payload_body
+from robodyn_ros.detection.faults.payload_body import CENTRE, SIZE, SPREAD, likely_body
 from robodyn_ros.model.rigid_body import RigidBody
 
 LEAST = 0.05  # [kg]
@@ -33,6 +34,7 @@ def test_what_was_not_measured_is_that_of_a_body():
     assert np.allclose(likely[1:4], 0.0, atol=1e-6)
     assert np.allclose(likely[[4, 7, 9]], 2.0 * 2.0 / 3.0 * SIZE**2, rtol=1e-2)
     assert np.sqrt(covariance.diagonal())[1:4] == pytest.approx(2.0 * CENTRE, rel=1e-2)
+    assert np.sqrt(covariance.diagonal())[[5, 6, 8]] == pytest.approx(2.0 * SPREAD**2, rel=1e-2)
 
 
 def test_the_inertia_follows_from_mass_and_centre():
@@ -41,6 +43,14 @@ def test_the_inertia_follows_from_mass_and_centre():
     likely, _ = likely_body(products(moments, TRUE), np.zeros(10), LEAST)
     assert np.allclose(likely[:4], TRUE[:4], atol=1e-3)
     assert np.allclose(likely[4:], TRUE[4:], atol=2.0 * SIZE**2)
+
+
+def test_more_rounds_change_nothing(monkeypatch):
+    columns = products(np.vstack([np.eye(10)[:1], SEEN[:2]]), TRUE)
+    likely, _ = likely_body(columns, np.zeros(10), LEAST)
+    monkeypatch.setattr(payload_body, "ROUNDS", 3 * payload_body.ROUNDS)
+    again, _ = likely_body(columns, np.zeros(10), LEAST)
+    assert np.allclose(likely, again, rtol=0.02, atol=1e-3)
 
 
 def test_a_change_is_that_of_the_whole_body():
