@@ -77,6 +77,20 @@ def kinds(found: list[Told]) -> Iterator[Figure]:
         note = ", ".join(f"{count} as {name}" for name, count in wrong.items())
         yield share(f"{kind}: named 1 s after the onset", right, 0.95, note)
     yield share("all kinds", rights, 0.97)
+    alike = [one for one in found if one.case.kind == "collision" and not one.excited]
+    alike = [one for one in alike if one.case.moving]
+    strict = [*rights, *(answer(one) == "collision" for one in alike)]
+    part = float(np.mean(strict)) if strict else 0.0
+    counts = f"{sum(strict)} of {len(strict)}"
+    yield Figure(
+        "all kinds, with pushes like a bias", f"{part:.1%}", "(≥ 97 %)", part >= 0.97, counts
+    )
+    both = {"bias", "collision"}
+    open_ = [
+        answer(one) == "collision" or set(one.at(1.0)[4].split(" or ")) == both for one in alike
+    ]
+    exact = sum(answer(one) == "collision" for one in alike)
+    yield share("pushes like a bias: named, or left open", open_, 0.95, f"{exact} named after 1 s")
     named = [one for one in moving if answer(one) == expected(one.case.kind)]
     on_joint = [one for one in named if one.case.kind not in ("collision", "payload")]
     yield share("joint right, given the kind", [x.at(1.0)[2] == x.joint for x in on_joint], 0.98)
@@ -127,15 +141,17 @@ def masses(found: list[Told]) -> Iterator[Figure]:
 
 
 def following(found: list[Told]) -> Iterator[Figure]:
-    mine = [one for one in found if one.case.follow and one.alarm < 0.5]
+    every = [one for one in found if one.case.follow and one.alarm < 0.5]
+    mine = [one for one in every if one.excited]
     slow = [one.clear - one.alarm for one in mine]
+    soon = [one.clear - one.alarm <= 1.5 for one in every]
     yield share(
         "followed payload: CLEAR within 1.5 s of the alarm",
         [x <= 1.5 for x in slow],
         0.95,
-        f"slowest {max(slow, default=math.nan):.2f} s",
+        f"slowest {max(slow, default=math.nan):.2f} s; with faint ones {sum(soon)} of {len(soon)}",
     )
-    after = [one for one in mine if one.case.late_push and one.clear < 1.9]
+    after = [one for one in every if one.case.late_push and one.clear < 1.9]
     yield share("pushes at twice the threshold found then", [x.found_push for x in after], 0.99)
 
 

@@ -17,6 +17,7 @@ from .evidence import (
     CASE,
     ONSETS,
     STARTS,
+    SUMS,
     add_block,
     estimate_payload,
     restart_evidence,
@@ -62,12 +63,14 @@ CHANGED, FOLLOW = 1, 2  # what a sample leads to, as bits
 # What is told: code, joint, value, confidence, onset [s], codes of the second and, of an undecided
 # case, of the first; deviation of a payload's mass [kg]; changes of the name; friction as (dry,
 # viscous) and the speed it is told for; first moment of a payload (3) [kg m] and its inertia about
-# the link's origin (6) [kg m^2]; probability of each hypothesis
+# the link's origin (6) [kg m^2], and the products that it was estimated from (11, 11); probability
+# of each hypothesis
 (
     CODE, JOINT, VALUE, CONFIDENCE, ONSET, SECOND, BEST, MASS_ERROR, CHANGES, MASS, DRY, VISCOUS,
     SPEED, MOMENT,
 ) = (U(k) for k in range(14))  # fmt: skip
-CHANCES = MOMENT + UNKNOWNS - U1
+PRODUCTS = MOMENT + UNKNOWNS - U1
+CHANCES = PRODUCTS + SUMS * SUMS
 TOLD = CHANCES + by.HYPOTHESES
 
 # Rows behind those of `race`: time at rest while others move [s], speed before the alarm
@@ -250,6 +253,9 @@ def _tell(rows, told, table, phi, work, code, hypothesis, confidence, second, on
         joint, value = -1.0, phi[0]
         for i in range(UNKNOWNS - U1):
             told[MOMENT + i] = phi[U1 + i]
+        for i in range(SUMS):
+            for j in range(i, SUMS):
+                told[PRODUCTS + SUMS * i + j] = told[PRODUCTS + SUMS * j + i] = work[CASE + i, j]
         told[MASS_ERROR] = math.sqrt(phi[UNKNOWNS])
     elif code == FRICTION:
         told[DRY], told[VISCOUS] = table[hypothesis, by.VALUE], table[hypothesis, by.OTHER]

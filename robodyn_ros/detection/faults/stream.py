@@ -9,6 +9,7 @@ thread; there is no clock here and no worker, and an offline run says what the n
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from ...model.robot import Payload, RobotModel
 from .. import fault as kinds
 from ..fault import Fault
 from . import blocks, case, evidence, race
+from .payload_body import likely_body
 from .payload_columns import ROOM, UNKNOWNS
 from .settings import FaultSettings
 
@@ -207,17 +209,12 @@ class FaultStream:
         return None, ""
 
     def _payload_of(self, told: Array, known: Payload | None) -> Payload | None:
-        mass, com = _mass_and_centre(told, known)
-        if com is None:
+        if _mass_and_centre(told, known)[1] is None:
             return None
-        first = int(case.MOMENT) + 3
-        about_origin = told[first : first + 6]
-        if known is not None:
-            inertia = as_inertia("inertia", known.inertia)
-            body = RigidBody(known.mass, np.asarray(known.com), inertia)
-            about_origin = about_origin + body.inertial_parameters()[4:]
-        about_centre = about_origin[SYMMETRIC - 4] - steiner(mass, np.array(com))
-        about_com = likely_inertia(about_centre, mass)
+        likely, _ = _body_of(told, known)
+        mass = max(float(likely[0]), race.MIN_MASS)
+        com = _near(likely[1:4] / mass)
+        about_com = likely_inertia(likely[SYMMETRIC] - steiner(mass, np.array(com)), mass)
         rows = tuple(tuple(row) for row in about_com.tolist())
         return Payload(self.link, mass, com, rows)
 
@@ -228,10 +225,7 @@ class FaultStream:
         """
         if self.fault is None or self.fault.kind != kinds.PAYLOAD:
             return None
-        size, first = int(UNKNOWNS), int(evidence.CASE)
-        upper = np.triu(self.memory[-1][first : first + size, :size])
-        sums = upper + np.triu(upper, 1).T + np.diag(np.array(evidence.PAYLOAD_PRIOR) ** -2)
-        return np.asarray(np.linalg.inv(sums)[:4, :4])
+        return _body_of(self._told, self.payload)[1][:4, :4]
 
     def carry(self, payload: Payload | None, t: float, limit: Array) -> None:
         """The observed model includes this payload from now on, and these are the thresholds; the
@@ -258,9 +252,26 @@ def _mass_and_centre(
         moment = [h + known.mass * float(c) for h, c in zip(moment, known.com, strict=True)]
     if mass < race.MIN_MASS:
         return mass, None
-    x, y, z = (h / mass for h in moment)
+    return mass, _near(h / mass for h in moment)
+
+
+def _near(centre: Iterable[float]) -> tuple[float, float, float]:
+    """Return a centre [m] no farther from the link's origin than a payload's may be."""
+    x, y, z = map(float, centre)
     share = min(MAX_CENTRE / max(math.hypot(x, y, z), 1e-12), 1.0)
-    return mass, (share * x, share * y, share * z)
+    return share * x, share * y, share * z
+
+
+def _body_of(told: Array, known: Payload | None) -> tuple[Array, Array]:
+    """Return ten parameters of the payload held by a told case, the known one included, and their
+    covariance (10, 10).
+    """
+    held, size, first = np.zeros(int(UNKNOWNS)), int(evidence.SUMS), int(case.PRODUCTS)
+    if known is not None:
+        inertia = as_inertia("inertia", known.inertia)
+        held = RigidBody(known.mass, np.asarray(known.com), inertia).inertial_parameters()
+    products = told[first : first + size * size].reshape(size, size)
+    return likely_body(products, held, race.MIN_MASS)
 
 
 def likely_inertia(inertia: Array, mass: float) -> Array:
