@@ -355,9 +355,10 @@ class PageProcess:
                     self._console.print(line, markup=False, highlight=False, soft_wrap=True)
             elif line.startswith("error:"):
                 error = f", {line}"
-        self.status = f"live page: ended{error}"
+        ended = f"live page: ended{error}"
         if error:
-            self._console.print(self.status, markup=False, highlight=False, soft_wrap=True)
+            self._console.print(ended, markup=False, highlight=False, soft_wrap=True)
+        self.status = ended
 
 
 @contextmanager

@@ -81,26 +81,39 @@ def test_a_page_without_a_port_is_not_started():
     assert console.file.getvalue() == ""
 
 
+def page_that_prints(lines, monkeypatch):
+    """Return a page whose process prints these lines and ends, and the console it writes to."""
+    prints = "; ".join(f"print({line!r}, file=sys.{where})" for where, line in lines)
+    command = [sys.executable, "-c", f"import sys; {prints}"]
+    real = subprocess.Popen
+    console = Console(file=io.StringIO(), width=200)
+    with monkeypatch.context() as patch:
+        patch.setattr(demo.subprocess, "Popen", lambda _, **o: real(command, **o))
+        return demo.PageProcess("", 8080, console), console
+
+
 def test_a_page_that_fails_or_moves_says_so(monkeypatch):
     """The process prints what `robodyn view` would."""
 
     def status_of(*lines):
-        prints = "; ".join(f"print({line!r}, file=sys.{where})" for where, line in lines)
-        command = [sys.executable, "-c", f"import sys; {prints}"]
-        real = subprocess.Popen
-        monkeypatch.setattr(demo.subprocess, "Popen", lambda _, **o: real(command, **o))
-        console = Console(file=io.StringIO(), width=200)
-        page = demo.PageProcess("", 8080, console)
-        assert page.status == "live page: http://127.0.0.1:8080 starts"
-        monkeypatch.undo()
-        page.process.wait()
-        end = time.monotonic() + 20.0
+        page, console = page_that_prints(lines, monkeypatch)
+        end = time.monotonic() + 30.0
         while "ended" not in page.status and time.monotonic() < end:
             time.sleep(0.01)
+        page.process.wait(10.0)
         return page.status, console.file.getvalue()
 
     error = ("stderr", "error: no dynamics_node names its robot")
-    assert status_of(error) == (f"live page: ended, {error[1]}", "")
+    ended = f"live page: ended, {error[1]}"
+    assert status_of(error) == (ended, f"{ended}\n")
     same, moved = (("stdout", f"live page: http://127.0.0.1:{port}") for port in (8080, 8081))
     assert status_of(same) == ("live page: ended", "")
     assert status_of(moved) == ("live page: ended", f"{moved[1]}\n")
+
+
+def test_a_page_is_said_to_start_until_it_says_something(monkeypatch):
+    monkeypatch.setattr(demo.Thread, "start", lambda _: None)  # nobody reads what it says
+    page, console = page_that_prints((), monkeypatch)
+    assert page.status == "live page: http://127.0.0.1:8080 starts"
+    page.process.communicate(timeout=10.0)
+    assert console.file.getvalue() == ""
