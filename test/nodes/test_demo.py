@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 from rich.console import Console
-from ros_harness import bench
+from ros_harness import bench, own_domain
 from typer.testing import CliRunner
 
 import robodyn_ros as rd
@@ -278,6 +278,7 @@ def test_piped_it_prints_the_nodes_messages_and_one_table(terminal, tmp_path, mo
 
 def test_the_command_passes_its_options_on(monkeypatch):
     given = []
+    monkeypatch.setenv("ROS_DOMAIN_ID", str(own_domain()))  # where no other demo runs
     monkeypatch.setattr(
         "robodyn_ros.nodes.demo.run_demo", lambda *args: given.append(args[2]) or True
     )
