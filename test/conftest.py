@@ -63,6 +63,7 @@ LONG = (
     "test_security.py::test_the_demo_has_no_socket",  # test_demo_page.py looks, too
 )
 NICE = 10  # of workers that run other tests
+SHOWN = 60  # lines of why a test was run again
 
 
 def named(nodeid, names):
@@ -139,8 +140,15 @@ def pytest_runtest_setup(item):
 
 @pytest.hookimpl(hookwrapper=True, tryfirst=True)
 def pytest_terminal_summary(terminalreporter):
-    """Say in one paragraph, after all others, what was not tested, and what would add it."""
+    """Say why tests were run again; then in one paragraph, after all others, what was not tested,
+    and what would add it.
+    """
     yield
+    for report in terminalreporter.stats.get("rerun", []):
+        why = [line[1:].strip() for line in report.longreprtext.splitlines() if line[:1] == "E"]
+        terminalreporter.line(f"Run again: {report.nodeid}")
+        for line in filter(None, why[:SHOWN]):
+            terminalreporter.line(f"    {line}")
     skipped = terminalreporter.stats.get("skipped", [])
     text = untested(report.longrepr[2] for report in skipped)
     if terminalreporter.config.option.markexpr == "not long":

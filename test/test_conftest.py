@@ -86,6 +86,35 @@ def test_wall_clock_tests_share_a_worker_and_come_first(tmp_path):
     assert all(niceness[file] == {usual} for file in clocked)
 
 
+AGAIN = """
+from pathlib import Path
+
+def test_late():
+    seen = Path({seen!r})
+    late, _ = not seen.exists(), seen.touch()
+    assert not late, "3 s late"
+"""
+
+
+def test_what_was_run_again_is_told_with_its_reason(tmp_path):
+    name = next(name for name in WALL_CLOCK if name.endswith(".py"))
+    file = tmp_path / "test" / name
+    file.parent.mkdir(parents=True)
+    file.write_text(AGAIN.format(seen=str(tmp_path / "seen")))
+    for one in ("conftest.py", "untested.py"):
+        shutil.copy(ROOT / "test" / one, tmp_path / "test")
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-n", "1", "-q"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0 and "1 rerun" in done.stdout, done.stdout
+    assert f"Run again: test/{name}::test_late\n    AssertionError: 3 s late" in done.stdout
+
+
 def test_every_name_of_the_lists_is_a_test():
     listed = [sys.executable, "-m", "pytest", "-q", "--collect-only", "-p", "no:xdist"]
     files = sorted({f"test/{name.partition('::')[0]}" for name in (*WALL_CLOCK, *LONG)})
