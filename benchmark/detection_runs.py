@@ -32,7 +32,7 @@ DT = 1e-3  # [s]
 GAIN = 100.0  # [1/s], of the observer
 # Of joints whose momentum noise would need thresholds above 2 N m at GAIN
 LOWER_GAINS = {"panda": {0: 79.0, 1: 79.0}}
-COMMANDED_GAIN = 44.0  # [1/s], where the rotors' momentum noise counts, too, for the same reason
+COMMANDED_GAIN = 40.0  # [1/s], where the rotors' momentum noise counts, too, for the same reason
 BANDWIDTH = 30.0  # [rad/s], of the controller
 FRICTION_WIDTH = 0.02  # [rad/s], below which the plants' dry friction fades
 FREE_SECONDS = 45.0  # of contact-free motion, to correct a model from

@@ -31,7 +31,7 @@ def likely_body(products: Array, known: Array, least: float) -> tuple[Array, Arr
     least [kg]: lighter is not known to be a body.
     """
     gram, y = TEMPER * products[:10, :10], TEMPER * products[:10, 10]
-    likely = known + np.linalg.lstsq(gram, y)[0]
+    likely = known + np.linalg.lstsq(gram, y, rcond=None)[0]
     y = y + gram @ known
     covariance = np.zeros((10, 10))
     for _ in range(ROUNDS):
