@@ -50,6 +50,22 @@ def test_plugins_of_a_sourced_ros_do_not_collect(name, tmp_path):
     assert done.returncode == 0 and "test_stuck.py::" in done.stdout, done.stdout + done.stderr
 
 
+def run_there(folder, workers):
+    """Run the tests below this folder as ours are run; return what is said."""
+    for name in ("conftest.py", "untested.py"):
+        shutil.copy(ROOT / "test" / name, folder / "test")
+    shutil.copy(ROOT / "pyproject.toml", folder)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-n", str(workers), "-q"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
 def test_wall_clock_tests_share_a_worker_and_come_first(tmp_path):
     """xdist has no public way to distribute tests like this: a new one might ignore ours."""
     log, tests = tmp_path / "log", tmp_path / "test"
@@ -58,19 +74,9 @@ def test_wall_clock_tests_share_a_worker_and_come_first(tmp_path):
     for name in (*names, *others):
         (tests / name).parent.mkdir(parents=True, exist_ok=True)
         (tests / name).write_text(NOTE.format(log=str(log)))
-    for name in ("conftest.py", "untested.py"):
-        shutil.copy(ROOT / "test" / name, tests)
-    shutil.copy(ROOT / "pyproject.toml", tmp_path)
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-n", "2", "-q"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stdout
+    said = run_there(tmp_path, 2)
     told = f"Not tested on this machine: pages in a browser ({len(names) + 3} skipped)."
-    assert told in done.stdout
+    assert told in said
     rows = [line.split() for line in log.read_text().splitlines()]
     workers, niceness = {}, {}
     for file, worker, nice in rows:
@@ -101,18 +107,9 @@ def test_what_was_run_again_is_told_with_its_reason(tmp_path):
     file = tmp_path / "test" / name
     file.parent.mkdir(parents=True)
     file.write_text(AGAIN.format(seen=str(tmp_path / "seen")))
-    for one in ("conftest.py", "untested.py"):
-        shutil.copy(ROOT / "test" / one, tmp_path / "test")
-    shutil.copy(ROOT / "pyproject.toml", tmp_path)
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-n", "1", "-q"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert done.returncode == 0 and "1 rerun" in done.stdout, done.stdout
-    assert f"Run again: test/{name}::test_late\n    AssertionError: 3 s late" in done.stdout
+    said = run_there(tmp_path, 1)
+    assert "1 rerun" in said
+    assert f"Run again: test/{name}::test_late\n    AssertionError: 3 s late" in said
 
 
 def test_every_name_of_the_lists_is_a_test():

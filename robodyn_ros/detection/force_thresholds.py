@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..dynamics.compile import kernel
-from ..dynamics.kinematics import _jacobian
+from ..dynamics.kinematics import _jacobian, jacobian
 from ..model.packed_model import U, aligned_copy, pack_frame
 from ..model.robot import RobotModel
 from .detector import FORCE_BLOCK, LEVER
@@ -37,6 +37,14 @@ def follow_posture(own, common, q):
     for k in range(n):
         own[LEVER, k] = math.sqrt(J[k] ** 2 + J[n + k] ** 2 + J[n + n + k] ** 2)
     return 0
+
+
+def raised(limit: Array, model: RobotModel, force: ForceSettings, q: Array) -> Array:
+    """Return contact thresholds (n,) of joints, raised for a push of that force, in a posture."""
+    if force.contact <= 0.0:
+        return limit
+    J = jacobian(model, q, force.link or model.link_names[-1], force.point)[:3]
+    return np.asarray(np.maximum(limit, force.contact * np.linalg.norm(J, axis=0)))
 
 
 def force_memory(model: RobotModel, settings: ForceSettings) -> Array:

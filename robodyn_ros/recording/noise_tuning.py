@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..detection.drag import learn_drag
+from ..detection.force_thresholds import raised
 from ..detection.free_motion import FreeMotion, free_motion, long_means
 from ..detection.monitor_rows import monitor_rows
 from ..detection.monitor_settings import (
@@ -199,10 +200,8 @@ def smallest_forces(
 
 def _thresholds(model: RobotModel, settings: MonitorSettings, q: Array, qd: Array) -> Array:
     """Return the contact thresholds (n,) [N m or N] in a posture, as the detector has them."""
-    limit, force = settings.contact.thresholds(model).at(np.abs(qd)), settings.force
-    if force.contact > 0.0:
-        J = jacobian(model, q, force.link or model.link_names[-1], force.point)[:3]
-        limit = np.maximum(limit, force.contact * np.linalg.norm(J, axis=0))
+    own = settings.contact.thresholds(model).at(np.abs(qd))
+    limit = raised(own, model, settings.force, q)
     return np.where(np.isin(model.joint_names, settings.masked), np.inf, limit)
 
 
